@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace planaria::apps {
+
+/// What `planaria train` was asked for.
+struct train_arguments {
+  std::string config;
+  std::vector<std::string> settings;
+  std::vector<std::string> kills;
+  std::optional<std::int64_t> random_kills;
+  std::optional<std::int64_t> fault_seed;
+  std::optional<std::int64_t> peers;
+  std::string summary;
+  bool resume = false;
+};
+void add_train(CLI::App& app, train_arguments& to);
+/// Trains as the configuration says; returns the exit code.
+int run_train(const train_arguments& arguments);
+
+/// What `planaria inspect` was asked for.
+struct inspect_arguments {
+  std::string run_dir;
+  std::size_t events = 20;
+};
+void add_inspect(CLI::App& app, inspect_arguments& to);
+/// Prints a run directory's supervision tree, snapshots and events, also beside a live run; returns the exit code.
+int run_inspect(const inspect_arguments& arguments);
+
+}  // namespace planaria::apps

@@ -1,0 +1,69 @@
+#include "commands.hpp"
+#include "progress.hpp"
+
+#include <planaria/runtime/event_log.hpp>
+#include <planaria/runtime/node.hpp>
+#include <planaria/storage/snapshot.hpp>
+#include <planaria/storage/store.hpp>
+
+#include <CLI/CLI.hpp>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+
+namespace planaria::apps {
+namespace {
+
+const char* status_text(child_status status) {
+  switch (status) {
+    case child_status::running: return "running";
+    case child_status::starting: return "starting";
+    case child_status::restarting: return "restarting";
+    case child_status::stopping: return "stopping";
+    case child_status::stopped: return "stopped";
+  }
+  return "unknown";
+}
+
+void print_tree(const child_view& view, int depth) {
+  const auto slash = view.path.rfind('/');
+  const auto name = view.path.empty() ? std::string("root") : view.path.substr(slash == std::string::npos ? 0 : slash + 1);
+  std::cout << fmt::format("{:>{}}{:<{}} {:<10} incarnation {:<4} restarts {}\n", "", 2 * depth + 2, name, 30 - 2 * depth,
+                           status_text(view.status), view.incarnation, view.restarts);
+  for (const auto& child : view.children) print_tree(child, depth + 1);
+}
+
+std::string time_text(std::chrono::system_clock::time_point at) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(std::chrono::system_clock::to_time_t(at)));
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, inspect_arguments& to) {
+  auto* command = app.add_subcommand("inspect", "Shows a run directory: tree, snapshots, events; works beside a live run");
+  command->add_option("run_dir", to.run_dir, "the run directory")->required();
+  command->add_option("--events", to.events, "how many of the newest events to show");
+}
+
+int run_inspect(const inspect_arguments& arguments) {
+  store kept({.directory = arguments.run_dir, .mode = open_mode::read_only});
+  std::cout << "supervision tree (as last persisted)\n";
+  print_tree(node::tree(kept), 0);
+  std::cout << "\nsnapshots\n";
+  for (const auto& s : snapshots(kept).list())
+    std::cout << fmt::format("  {:>4}  {:<12} step {:<8} {:>12} bytes  {} parts  {} UTC  {}\n", s.id, s.run, s.step, s.bytes,
+                             s.parts.size(), time_text(s.committed_at), s.verified_at ? "verified" : "not verified");
+  const auto events = event_log::history(kept);
+  std::cout << fmt::format("\nevents (newest {} of {})\n", std::min(arguments.events, events.size()), events.size());
+  for (auto i = events.size() - std::min(arguments.events, events.size()); i < events.size(); ++i) {
+    const auto& e = events[i];
+    std::cout << fmt::format("  {:>6}  {} UTC  {:<14} {} #{}  {}\n", e.sequence, time_text(e.at), to_string(e.kind), e.path, e.incarnation, e.reason);
+  }
+  const auto recoveries = recovery_table(events);
+  if (!recoveries.empty()) std::cout << '\n' << recovery_text(recoveries);
+  return 0;
+}
+
+}  // namespace planaria::apps

@@ -1,0 +1,90 @@
+#include <planaria/runtime/child_context.hpp>
+#include <planaria/runtime/detail/child_record.hpp>
+#include <planaria/runtime/detail/down_reason.hpp>
+#include <planaria/storage/error.hpp>
+
+namespace planaria {
+
+void child_record::fence() {
+  std::function<void()> action;
+  {
+    auto held = hold_fence();
+    if (fenced_.exchange(true, std::memory_order_acq_rel)) return;
+  }
+  {
+    std::lock_guard lock(mutex_);
+    action = std::exchange(on_fenced_, nullptr);
+  }
+  if (action) action();
+}
+
+void child_record::on_fenced(std::function<void()> action) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!fenced()) {
+      on_fenced_ = std::move(action);
+      return;
+    }
+  }
+  action();
+}
+
+void child_record::bind(caf::actor_addr address) {
+  std::lock_guard lock(mutex_);
+  address_ = std::move(address);
+  bound_ = true;
+  if (!ending_) return;
+  detail::end_actor(address_, end_reason_);
+}
+
+void child_record::end(caf::error reason) {
+  std::lock_guard lock(mutex_);
+  if (fenced() || ending_) return;
+  ending_ = true;
+  end_reason_ = std::move(reason);
+  if (!bound_) return;
+  detail::end_actor(address_, end_reason_);
+}
+
+const std::string& child_context::path() const noexcept { return record_->path; }
+std::uint64_t child_context::incarnation() const noexcept { return record_->incarnation; }
+bool child_context::fenced() const noexcept { return record_->fenced(); }
+void child_context::progress() const noexcept { record_->progress(); }
+durable_state child_context::state() const { return durable_state(record_); }
+registry& child_context::registry() const noexcept { return record_->parts->registry; }
+compute_pool& child_context::compute() const noexcept { return record_->parts->compute; }
+event_log& child_context::events() const noexcept { return record_->parts->events; }
+store* child_context::store() const noexcept { return record_->parts->store.get(); }
+void child_context::on_fenced(std::function<void()> action) const { record_->on_fenced(std::move(action)); }
+void child_context::fail(std::string_view text) const { record_->end(detail::make_reason(errc::user_error, std::string(text))); }
+void child_context::finish() const { record_->end(detail::make_reason(errc::stopped, {})); }
+
+namespace {
+
+std::string state_key(const child_record& record, std::string_view key) { return "state/" + record.path + "/" + std::string(key); }
+
+}  // namespace
+
+void durable_state::put(std::string_view key, std::string_view value) const {
+  auto held = record_->hold_fence();
+  if (record_->fenced())
+    throw error(errc::fenced, record_->path + ": incarnation " + std::to_string(record_->incarnation) + " has been replaced, so \"" +
+                                  std::string(key) + "\" was not written");
+  auto& parts = *record_->parts;
+  if (parts.store) {
+    parts.store->commit(batch{}.put(state_key(*record_, key), value));
+    return;
+  }
+  std::lock_guard lock(parts.memory_mutex);
+  parts.memory[state_key(*record_, key)] = std::string(value);
+}
+
+std::optional<std::string> durable_state::get(std::string_view key) const {
+  auto& parts = *record_->parts;
+  if (parts.store) return parts.store->get(state_key(*record_, key));
+  std::lock_guard lock(parts.memory_mutex);
+  const auto found = parts.memory.find(state_key(*record_, key));
+  return found == parts.memory.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace planaria

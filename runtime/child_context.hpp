@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace planaria {
+
+class compute_pool;
+class event_log;
+class registry;
+class store;
+struct child_record;
+
+/// The bytes that a child keeps across its incarnations, in the run directory's control family under its own path.
+/// Any thread. Without a store in the node, values live as long as the node.
+class durable_state {
+ public:
+  /// Keeps `value` under `key`; returns once it is durable by the store's policy.
+  /// Errors: errc::fenced when this incarnation has been replaced; then nothing is written.
+  void put(std::string_view key, std::string_view value) const;
+  [[nodiscard]] std::optional<std::string> get(std::string_view key) const;
+
+ private:
+  friend class child_context;
+  explicit durable_state(std::shared_ptr<child_record> record) : record_(std::move(record)) {}
+  std::shared_ptr<child_record> record_;
+};
+
+/// What an incarnation of a supervised child is given: who it is, what it may use, and whether it still counts.
+///
+/// A cheap handle, copied freely, any thread. It keeps nothing of the node alive; a child must not use it after the node is gone.
+class child_context {
+ public:
+  /// Where the child stands in the tree, such as "train/mesh/peer-3".
+  [[nodiscard]] const std::string& path() const noexcept;
+  /// Which life this is: 1 for the first; grows with each start, also across processes that share the run directory.
+  [[nodiscard]] std::uint64_t incarnation() const noexcept;
+  /// Whether this incarnation has been declared dead. A fenced one must change nothing any more: it is a zombie.
+  [[nodiscard]] bool fenced() const noexcept;
+  /// Says "alive": resets the progress deadline. One relaxed store, any thread.
+  void progress() const noexcept;
+
+  [[nodiscard]] durable_state state() const;
+  [[nodiscard]] planaria::registry& registry() const noexcept;
+  [[nodiscard]] compute_pool& compute() const noexcept;
+  [[nodiscard]] event_log& events() const noexcept;
+  /// The node's store, or nullptr when it has none.
+  [[nodiscard]] planaria::store* store() const noexcept;
+  /// Ends this incarnation as if it had crashed: the supervisor's down reason is errc::user_error with the text.
+  /// For threads that work on the actor's behalf, such as a compute slot. A fenced incarnation's call does nothing.
+  void fail(std::string_view text) const;
+  /// Ends this incarnation normally, from any thread: a transient child is then not started again.
+  void finish() const;
+  /// Calls `action` once, when this incarnation is declared dead (killed, failed, hung, stopped or finished), on a control
+  /// thread: it must be quick and must not throw. At once when that has happened already; a later call replaces an earlier one.
+  void on_fenced(std::function<void()> action) const;
+
+  /// Used by the supervisor alone.
+  explicit child_context(std::shared_ptr<child_record> record) : record_(std::move(record)) {}
+  [[nodiscard]] const std::shared_ptr<child_record>& record() const noexcept { return record_; }
+
+ private:
+  std::shared_ptr<child_record> record_;
+};
+
+}  // namespace planaria

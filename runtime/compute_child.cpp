@@ -1,0 +1,38 @@
+#include <planaria/runtime/compute_child.hpp>
+#include <planaria/runtime/compute_pool.hpp>
+#include <planaria/runtime/detail/child_record.hpp>
+#include <planaria/runtime/detail/down_reason.hpp>
+
+#include <caf/unit.hpp>
+
+namespace planaria {
+namespace {
+
+void give_up(const child_context& context, compute_handle& slot) {
+  slot.abandon();
+  if (context.record()->hung && slot.abandoned())
+    context.events().record(event_kind::slot_abandoned, context.path(), context.incarnation(), "the hung body still holds its slot");
+}
+
+}  // namespace
+
+child_spec compute_child(std::string id, std::function<void(child_context)> body, std::function<void(const child_context&)> wake) {
+  return child(std::move(id), [body = std::move(body), wake = std::move(wake)](caf::event_based_actor* self, child_context context) -> caf::behavior {
+    auto slot = context.compute().run(context.path(), [body, context] {
+      const auto failed = detail::run_guarded([&] { body(context); });
+      if (failed)
+        context.record()->end(failed);
+      else
+        context.finish();
+    });
+    context.on_fenced([context, wake, slot]() mutable {
+      wake(context);
+      give_up(context, slot);
+    });
+    // The shell's end, however it came, is the body's.
+    self->attach_functor([record = context.record()] { record->fence(); });
+    return {[](caf::unit_t) {}};
+  });
+}
+
+}  // namespace planaria

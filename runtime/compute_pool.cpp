@@ -1,0 +1,165 @@
+#include <planaria/runtime/compute_pool.hpp>
+#include <planaria/storage/error.hpp>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace planaria {
+
+// A body's life; guarded by the pool's mutex, save for what is set at construction.
+//
+//   waiting -> running -> done          the usual way
+//              running -> abandoned -> done
+struct compute_job {
+  std::string owner;
+  std::function<void()> body;
+  std::weak_ptr<struct pool_state> pool;
+  bool running = false;
+  bool abandoned = false;
+  bool done = false;
+};
+
+struct pool_state {
+  compute_options options;
+  mutable std::mutex mutex;
+  std::condition_variable change;
+  std::vector<std::shared_ptr<compute_job>> waiting;  // guarded by mutex, as all below
+  std::size_t threads = 0;
+  std::size_t idle = 0;
+  std::size_t busy = 0;
+  std::size_t abandoned = 0;
+  std::uint64_t abandoned_total = 0;
+  bool closed = false;
+};
+
+namespace {
+
+// How long the destructor waits for bodies that were told to end.
+constexpr std::chrono::seconds close_deadline{5};
+
+void run_one(pool_state& pool, const std::shared_ptr<compute_job>& job, std::unique_lock<std::mutex>& lock) {
+  if (job->abandoned) {
+    job->done = true;
+    return;
+  }
+  job->running = true;
+  ++pool.busy;
+  lock.unlock();
+  auto body = std::exchange(job->body, nullptr);
+  body();
+  // What the body holds may be large, and may end with it: outside the lock.
+  body = nullptr;
+  lock.lock();
+  job->done = true;
+  if (job->abandoned)
+    --pool.abandoned;
+  else
+    --pool.busy;
+  pool.change.notify_all();
+}
+
+// noexcept: an exception that gets here is a bug of ours, and ends the process.
+void serve(const std::shared_ptr<pool_state>& pool) noexcept {
+  // On Linux the niceness of a thread is its own.
+  if (pool->options.nice != 0) static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), pool->options.nice));
+  if (pool->options.on_thread_start) pool->options.on_thread_start();
+  std::unique_lock lock(pool->mutex);
+  for (;;) {
+    ++pool->idle;
+    pool->change.wait(lock, [&] { return pool->closed || !pool->waiting.empty(); });
+    --pool->idle;
+    if (pool->waiting.empty()) break;
+    const auto job = pool->waiting.back();
+    pool->waiting.pop_back();
+    run_one(*pool, job, lock);
+  }
+  --pool->threads;
+  pool->change.notify_all();
+}
+
+}  // namespace
+
+void compute_handle::abandon() {
+  if (!job_) return;
+  const auto pool = job_->pool.lock();
+  if (!pool) return;
+  std::lock_guard lock(pool->mutex);
+  if (job_->done || job_->abandoned) return;
+  job_->abandoned = true;
+  if (!job_->running) return;
+  --pool->busy;
+  ++pool->abandoned;
+  ++pool->abandoned_total;
+}
+
+bool compute_handle::done() const {
+  if (!job_) return true;
+  const auto pool = job_->pool.lock();
+  if (!pool) return true;
+  std::lock_guard lock(pool->mutex);
+  return job_->done;
+}
+
+bool compute_handle::abandoned() const {
+  if (!job_) return false;
+  const auto pool = job_->pool.lock();
+  if (!pool) return false;
+  std::lock_guard lock(pool->mutex);
+  return job_->abandoned && !job_->done;
+}
+
+struct compute_pool::impl {
+  std::shared_ptr<pool_state> state = std::make_shared<pool_state>();
+};
+
+compute_pool::compute_pool(compute_options options) : impl_(std::make_shared<impl>()) { impl_->state->options = std::move(options); }
+
+compute_pool::~compute_pool() { close(); }
+
+std::size_t compute_pool::close() {
+  auto& state = *impl_->state;
+  std::unique_lock lock(state.mutex);
+  state.closed = true;
+  state.waiting.clear();
+  state.change.notify_all();
+  // The threads are detached, so one that is hung in user code holds nothing up but this wait.
+  state.change.wait_for(lock, close_deadline, [&] { return state.threads == 0; });
+  return state.threads;
+}
+
+compute_handle compute_pool::run(std::string owner, std::function<void()> body) {
+  auto& state = *impl_->state;
+  auto job = std::make_shared<compute_job>();
+  job->owner = std::move(owner);
+  job->body = std::move(body);
+  job->pool = impl_->state;
+  std::lock_guard lock(state.mutex);
+  if (state.closed) throw error(errc::stopped, job->owner + ": the compute pool is closed");
+  if (state.abandoned >= state.options.max_abandoned)
+    throw error(errc::limit_reached, job->owner + ": " + std::to_string(state.abandoned) +
+                                         " compute slots are held by children that are dead but do not return (max_abandoned)");
+  if (state.idle <= state.waiting.size()) {
+    if (state.threads >= state.options.max_slots)
+      throw error(errc::limit_reached, job->owner + ": all " + std::to_string(state.threads) + " compute slots are taken (max_slots)");
+    ++state.threads;
+    std::thread([pool = impl_->state] { serve(pool); }).detach();
+  }
+  state.waiting.push_back(job);
+  state.change.notify_one();
+  return compute_handle(std::move(job));
+}
+
+compute_counts compute_pool::counts() const {
+  std::lock_guard lock(impl_->state->mutex);
+  const auto& s = *impl_->state;
+  return {s.threads, s.busy, s.abandoned, s.abandoned_total};
+}
+
+}  // namespace planaria

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <planaria/runtime/compute_pool.hpp>
+#include <planaria/runtime/detail/alarm_clock.hpp>
+#include <planaria/runtime/event_log.hpp>
+#include <planaria/runtime/registry.hpp>
+#include <planaria/storage/store.hpp>
+
+#include <caf/actor_addr.hpp>
+#include <caf/error.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace planaria::detail {
+
+/// What a node's children use; outlives the node for as long as a zombie still holds a record of its own.
+struct node_parts {
+  node_parts(std::unique_ptr<planaria::store> kept, const compute_options& compute_settings, const std::string& log_level)
+      : store(std::move(kept)), events(store.get(), log_level), compute(compute_settings) {}
+
+  std::unique_ptr<planaria::store> store;  ///< nullptr in a node without one
+  planaria::registry registry;
+  event_log events;
+  compute_pool compute;
+  alarm_clock alarms;
+
+  std::mutex memory_mutex;
+  std::map<std::string, std::string> memory;  ///< guarded by memory_mutex: durable state of a node without a store
+};
+
+}  // namespace planaria::detail
+
+namespace planaria {
+
+/// One incarnation of a child, shared by its supervisor, its context and whatever works for it.
+///
+///   living --fence()--> fenced        once, for good
+struct child_record {
+  using clock = std::chrono::steady_clock;
+
+  child_record(std::string where, std::uint64_t life, std::shared_ptr<detail::node_parts> node)
+      : path(std::move(where)), incarnation(life), parts(std::move(node)) {
+    progress();
+  }
+
+  const std::string path;
+  const std::uint64_t incarnation;
+  const std::shared_ptr<detail::node_parts> parts;
+
+  [[nodiscard]] bool fenced() const noexcept { return fenced_.load(std::memory_order_acquire); }
+  /// Declares the incarnation dead and calls what on_fenced() left, once.
+  void fence();
+  /// Calls `action` when the incarnation is fenced; at once when it is already.
+  void on_fenced(std::function<void()> action);
+
+  void progress() noexcept { last_progress_.store(clock::now().time_since_epoch().count(), std::memory_order_relaxed); }
+  [[nodiscard]] clock::time_point last_progress() const noexcept {
+    return clock::time_point(clock::duration(last_progress_.load(std::memory_order_relaxed)));
+  }
+
+  /// Ends the actor with the reason, as soon as there is one.
+  void end(caf::error reason);
+  void bind(caf::actor_addr address);
+
+  /// Holds the fence off while it lives, so that what is written is written by the living. Check fenced() after locking.
+  [[nodiscard]] std::unique_lock<std::mutex> hold_fence() { return std::unique_lock(fence_mutex_); }
+
+  /// Its start is over only when it says so: a supervisor whose own children start first.
+  std::atomic<bool> announces_ready{false};
+  std::function<void()> on_ready;  ///< set by its supervisor before the start
+  std::function<void(const std::string&)> on_forgotten;  ///< of a supervisor: it has forgotten the spec of this id
+  std::atomic<bool> hung{false};   ///< fenced because it missed its progress deadline
+
+ private:
+  std::atomic<bool> fenced_{false};
+  std::atomic<clock::rep> last_progress_{0};
+  std::mutex fence_mutex_;
+  std::mutex mutex_;
+  std::function<void()> on_fenced_;     // guarded by mutex_, as all below
+  caf::actor_addr address_;
+  bool bound_ = false;
+  bool ending_ = false;
+  caf::error end_reason_;
+};
+
+}  // namespace planaria

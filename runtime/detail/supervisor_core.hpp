@@ -1,0 +1,136 @@
+#pragma once
+
+#include <planaria/runtime/child_spec.hpp>
+#include <planaria/runtime/detail/down_reason.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace planaria::detail {
+
+using instant = std::chrono::steady_clock::time_point;
+
+/// The part of a child spec that decides what happens to the child.
+struct child_rules {
+  std::string id;
+  planaria::restart restart = planaria::restart::permanent;
+  planaria::shutdown shutdown = {};
+  bool significant = false;
+  std::chrono::milliseconds start_deadline{30'000};
+
+  [[nodiscard]] static child_rules of(const child_spec& spec) {
+    return {spec.id, spec.restart, spec.shutdown, spec.significant, spec.start_deadline};
+  }
+};
+
+/// Where a child is.
+///
+///   stopped --1--> waiting --2--> starting --3--> running --4--> stopping --5--> stopped
+///                     ^              |6              |7
+///                     +--------------+---------------+
+///   1 added, or started again by request   2 its turn and its time have come   3 its init succeeded
+///   4 to be stopped   5 it is down   6 its start failed and is tried again   7 it died and is restarted
+enum class child_state : std::uint8_t { stopped, waiting, starting, running, stopping };
+
+/// What the shell has to do, in order.
+struct core_action {
+  enum class kind : std::uint8_t {
+    start,         ///< make a new incarnation, then call started() or down()
+    request_stop,  ///< ask the child to shut down
+    kill,          ///< end it unconditionally
+    abandon,       ///< it does not die: fence it and take it for dead
+    started,       ///< tell who asked: the start succeeded
+    start_failed,  ///< tell who asked, if anybody did: it failed with the ending
+    ended,         ///< it will not be started again by itself; ending says how it ended
+    removed,       ///< its spec is forgotten (after `ended`)
+    ready,         ///< every first child is started
+    end,           ///< the supervisor itself ends with the ending, all its children being down
+  };
+  kind what;
+  std::string id;
+  ending how = {};
+};
+
+/// A supervisor's decisions, as OTP's supervisor documents them: events in, actions out. No CAF, no clock, no I/O.
+///
+/// Not thread-safe; owned by the supervisor's actor. Differences to OTP: restarts can back off; a child stopped by request stays stopped when
+/// its siblings are restarted.
+class supervisor_core {
+ public:
+  struct child {
+    child_rules rules;
+    child_state state = child_state::stopped;
+    std::uint64_t restarts = 0;
+    // How it came to be stopped or started, and what follows.
+    bool asked = false;             ///< somebody waits for the start
+    bool added = false;             ///< by request: forgotten when its first start fails
+    bool to_stop = false;
+    bool again_after_stop = false;  ///< stopped only to be restarted with its siblings
+    bool killed = false;
+    std::uint32_t attempts = 0;     ///< restarts in a row
+    instant not_before{};
+    instant started_at{};
+    std::optional<instant> deadline;  ///< of starting or stopping
+  };
+
+  /// `random` returns numbers in [0, 1), for the jitter of backoff.
+  supervisor_core(supervisor_options options, std::function<double()> random)
+      : options_(options), random_(std::move(random)) {}
+
+  /// Starts the first children in order; if one fails, those before it are stopped and the supervisor ends.
+  void begin(std::vector<child_rules> first, instant now);
+
+  /// Commands. Errors: errc::already_exists, errc::not_found, errc::invalid_input (not in a state for it), errc::stopped.
+  void add(child_rules rules, instant now);
+  void stop(const std::string& id, instant now);
+  void restart(const std::string& id, instant now);
+  void remove(const std::string& id);
+  void shut_down(instant now);
+
+  /// Events of the child's current incarnation.
+  void started(const std::string& id, instant now);
+  void down(const std::string& id, const ending& how, instant now);
+  /// The time has come that next_tick() named.
+  void tick(instant now);
+
+  [[nodiscard]] std::vector<core_action> take_actions() { return std::exchange(actions_, {}); }
+  [[nodiscard]] std::optional<instant> next_tick(instant now) const;
+  [[nodiscard]] const std::vector<child>& children() const noexcept { return children_; }
+  [[nodiscard]] const child* find(const std::string& id) const;
+
+ private:
+  child* get(const std::string& id);
+  child& require(const std::string& id);
+  void require_open() const;
+  void advance(instant now);
+  void advance_stops(instant now);
+  void advance_starts(instant now);
+  void begin_stop(child& c, instant now);
+  void down_while_stopping(child& c, const ending& how);
+  void start_failed(child& c, const ending& how, instant now);
+  void died(child& c, const ending& how, instant now);
+  void restart_after(child& c, const ending& how, instant now);
+  void stop_siblings(std::size_t first, const child& cause);
+  void end_with(ending how);
+  void check_auto_shutdown();
+  void forget(const std::string& id);
+  [[nodiscard]] bool within_intensity(instant now);
+  [[nodiscard]] std::chrono::nanoseconds pause(std::uint32_t attempt);
+  [[nodiscard]] bool one_by_one() const;
+
+  const supervisor_options options_;
+  const std::function<double()> random_;
+  std::vector<child> children_;  // in start order
+  std::deque<instant> restarts_;
+  std::vector<core_action> actions_;
+  std::optional<ending> ending_;
+  bool beginning_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace planaria::detail
