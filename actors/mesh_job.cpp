@@ -158,11 +158,12 @@ void mesh_job::impl::observe(const mesh::step_report& report) {
     now.epoch = report.epoch;
     now.loss = report.loss;
     now.samples += report.samples;
+    ++now.averaged_steps;
     now.skipped_steps += report.skipped ? 1 : 0;
     now.seconds = std::chrono::duration<double>(clock::now() - *first_step).count();
     copy = now;
   }
-  if (report.step == 0 || copy.samples == report.samples) run->spares->refill();
+  if (copy.averaged_steps == 1) run->spares->refill();
   fire(report.step + 1);
   if (callback) callback(copy);
 }

@@ -66,6 +66,7 @@ struct mesh_progress {
   std::uint64_t epoch = 0;
   double loss = 0.0;  ///< of the last step, mean over its samples
   std::int64_t samples = 0;  ///< averaged in this process, recomputed ones included
+  std::uint64_t averaged_steps = 0;  ///< likewise
   std::uint64_t skipped_steps = 0;
   double seconds = 0.0;  ///< since the first step of this process
 };

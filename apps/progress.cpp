@@ -42,12 +42,15 @@ void progress_display::show(const mesh_progress& now) {
   const auto interval = terminal_ ? std::chrono::milliseconds(terminal_interval) : std::chrono::milliseconds(plain_interval);
   if (!last && time - last_ < interval) return;
   last_ = time;
-  const double speed = now.seconds > 0 ? static_cast<double>(now.samples) / now.seconds : 0.0;
   const auto done = static_cast<double>(now.step) / static_cast<double>(std::max<std::uint64_t>(now.total_steps, 1));
-  const double per_step = now.step > 0 && now.samples > 0 ? now.seconds / static_cast<double>(now.step) : 0.0;
-  const auto eta = duration_text(per_step * static_cast<double>(now.total_steps - now.step));
-  const auto figures = fmt::format("step {}/{}  epoch {}  loss {:.4f}  {:.0f} samples/s  ETA {}", now.step, now.total_steps,
-                                   now.epoch + 1, now.loss, speed, eta);
+  auto figures = fmt::format("step {}/{}  epoch {}  loss {:.4f}", now.step, now.total_steps, now.epoch + 1, now.loss);
+  // The clock begins with the end of the first step here.
+  if (now.averaged_steps > 1 && now.seconds > 0) {
+    const auto share = static_cast<double>(now.averaged_steps - 1) / static_cast<double>(now.averaged_steps);
+    const auto per_step = now.seconds / static_cast<double>(now.averaged_steps - 1);
+    figures += fmt::format("  {:.0f} samples/s  ETA {}", static_cast<double>(now.samples) * share / now.seconds,
+                           duration_text(per_step * static_cast<double>(now.total_steps - now.step)));
+  }
   if (!terminal_) {
     std::cout << figures << std::endl;
     return;

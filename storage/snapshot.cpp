@@ -130,12 +130,17 @@ void snapshots::remove_orphans() {
   std::set<std::uint64_t> committed;
   visit_records(store_, [&](std::uint64_t id, std::string_view) { committed.insert(id); });
   std::set<std::uint64_t> orphans;
-  store_.scan_blobs(blob_prefix, [&](std::string_view key) {
-    const auto id = id_of_blob(key);
-    // Of this boot: its record may be about to be written.
-    if (id >> 32 < store_.boot() && !committed.contains(id)) orphans.insert(id);
-    return true;
-  });
+  try {
+    store_.scan_blobs(blob_prefix, [&](std::string_view key) {
+      const auto id = id_of_blob(key);
+      // Of this boot: its record may be about to be written.
+      if (id >> 32 < store_.boot() && !committed.contains(id)) orphans.insert(id);
+      return true;
+    });
+  } catch (const error& damaged) {
+    // Reading the snapshot names the damage; what lies beyond it is looked at in a later boot.
+    if (damaged.code() != errc::corrupt) throw;
+  }
   for (const auto id : orphans) store_.erase_blobs(parts_prefix(id));
 }
 

@@ -336,6 +336,8 @@ std::uint64_t store::next_id() { return (impl_->boot << 32) | ++impl_->ids; }
 
 const store_options& store::options() const noexcept { return impl_->options; }
 
+std::optional<std::string> store::holder(const std::filesystem::path& directory) { return detail::holder_of(directory); }
+
 std::uint64_t store::boot() const noexcept { return impl_->boot; }
 
 }  // namespace planaria

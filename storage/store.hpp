@@ -109,6 +109,8 @@ class store {
   [[nodiscard]] std::uint64_t next_id();
 
   [[nodiscard]] const store_options& options() const noexcept;
+  /// Who holds the directory for writing, such as "process 4711"; nothing when nobody does.
+  [[nodiscard]] static std::optional<std::string> holder(const std::filesystem::path& directory);
   /// How often this directory has been opened for writing, this time included; monotonic and synced at open.
   [[nodiscard]] std::uint64_t boot() const noexcept;
 

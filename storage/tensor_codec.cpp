@@ -186,6 +186,7 @@ tensor_map decode_tensors(const std::vector<loaded_part>& parts, const std::stri
       throw error(errc::corrupt, "tensors \"" + first.name() + "\" and \"" + entry.name() + "\" share a payload but differ in shape or dtype");
     all.push_back({entry.name(), known->second.first});
   }
+  if (decoded.size() != index.payloads()) throw error(errc::corrupt, "the part \"" + prefix + "index\" is not whole");
   return all;
 }
 

@@ -118,11 +118,15 @@ void checkpoint_queue::write(const child_context& context, const pending_snapsho
   }
 }
 
-std::shared_ptr<const origin_state> checkpoint_queue::recover(const child_context& context) const {
+std::shared_ptr<const origin_state> checkpoint_queue::recover(const child_context& context) {
   const auto loaded = where_.recover(run_);
   if (!loaded) return std::make_shared<const origin_state>();
   for (const auto& skipped : loaded->skipped)
     context.events().record(event_kind::refused, context.path(), context.incarnation(), skipped);
+  if (loaded->skipped.empty()) {
+    std::lock_guard lock(mutex_);
+    committed_ = std::max(committed_.value_or(0), loaded->info.step);
+  }
   return std::make_shared<const origin_state>(origin_from(*loaded));
 }
 

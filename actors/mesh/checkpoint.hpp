@@ -53,7 +53,7 @@ class checkpoint_queue {
   /// The child that writes: body and wake for a compute_child called "snapshots".
   [[nodiscard]] static child_spec writer(std::shared_ptr<checkpoint_queue> queue);
   /// The state of the newest snapshot that verifies, with what was skipped recorded in the event log.
-  [[nodiscard]] std::shared_ptr<const origin_state> recover(const child_context& context) const;
+  [[nodiscard]] std::shared_ptr<const origin_state> recover(const child_context& context);
 
  private:
   void serve(const child_context& context);

@@ -79,6 +79,8 @@ class peer_loop {
                               .path = context_.path(),
                               .incarnation = context_.incarnation(),
                               .took_us = std::chrono::duration_cast<std::chrono::microseconds>(computed).count()});
+    // The next replacement finds a trainer built ahead again.
+    run_.spares->refill();
   }
 
   void take_buffers(const std::vector<torch::Tensor>& from) {

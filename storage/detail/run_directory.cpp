@@ -2,7 +2,6 @@
 #include <planaria/storage/error.hpp>
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -71,8 +70,10 @@ directory_lock::directory_lock(const fs::path& directory) {
   const auto file = directory / holder_name;
   file_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (file_ < 0) throw_errno(file, "cannot be opened");
-  if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
-    const bool held = errno == EWOULDBLOCK;
+  struct flock whole{};
+  whole.l_type = F_WRLCK;
+  if (::fcntl(file_, F_OFD_SETLK, &whole) != 0) {
+    const bool held = errno == EAGAIN || errno == EACCES;
     ::close(file_);
     if (held)
       throw error(errc::in_use, directory.string() + ": the run directory is held by " + holder_text(file) +
@@ -88,8 +89,19 @@ directory_lock::directory_lock(const fs::path& directory) {
 
 directory_lock::~directory_lock() {
   // Truncated first, so that nobody reads the number of a process that no longer holds it.
-  if (::ftruncate(file_, 0) == 0) ::flock(file_, LOCK_UN);
+  static_cast<void>(::ftruncate(file_, 0));
   ::close(file_);
+}
+
+std::optional<std::string> holder_of(const fs::path& directory) {
+  const auto file = directory / holder_name;
+  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  struct flock whole{};
+  whole.l_type = F_WRLCK;
+  const bool held = ::fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+  ::close(fd);
+  return held ? std::optional(holder_text(file)) : std::nullopt;
 }
 
 high_water::high_water(fs::path directory) : directory_(std::move(directory)) {

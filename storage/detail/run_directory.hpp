@@ -3,12 +3,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace planaria::detail {
 
-/// Whose directory it is: an advisory lock on the file HOLDER, which names the process. Released with the object, or
+/// Whose directory it is: an advisory (open file description) lock on the file HOLDER, which names the process. Released with the object, or
 /// by the kernel when the process dies.
 class directory_lock {
  public:
@@ -36,6 +37,9 @@ class high_water {
   std::filesystem::path directory_;
   std::map<std::string, std::uint64_t, std::less<>> marks_;
 };
+
+/// The process that holds the directory, as HOLDER names it; nothing when nobody does. Takes no lock.
+[[nodiscard]] std::optional<std::string> holder_of(const std::filesystem::path& directory);
 
 /// Makes the directory when it is missing; refuses one that cannot be written, or that holds other files and
 /// no store yet.
