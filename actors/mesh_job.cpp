@@ -40,14 +40,18 @@ void check_store(const snapshots& kept, const mesh_options& o, const trainer& pr
   const auto newest = kept.recover(o.name);
   if (!newest) return;
   const auto origin = mesh::origin_from(*newest);
+  const auto own = probe.state(state_scope::complete);
   tensor_map expected;
-  for (const auto& w : probe.state(state_scope::complete).tensors)
+  for (const auto& w : own.tensors)
     if (!w.name.starts_with("optimizer/")) expected.push_back(w);
   tensor_map found;
   for (const auto& w : origin.state->tensors)
     if (!w.name.starts_with("optimizer/")) found.push_back(w);
   const auto difference = schema_difference(expected, found);
   if (!difference.empty()) throw error(errc::schema_mismatch, "the run \"" + o.name + "\" in the store is of another model: " + difference);
+  if (origin.state->options != own.options)
+    throw error(errc::schema_mismatch, "the run \"" + o.name + "\" in the store was trained with other options, and would not end with the same bits: \"" +
+                                           origin.state->options + "\" there, \"" + own.options + "\" here");
   ledger(samples).load(origin.ledger);
 }
 

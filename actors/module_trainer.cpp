@@ -65,6 +65,10 @@ tensor_map parameters_of(const torch::nn::Module& module) {
   return all;
 }
 
+[[noreturn]] void refuse_replaced(const std::string& name) {
+  throw error(errc::user_error, "parameter " + name + " was replaced by another tensor while training; change it in place");
+}
+
 }  // namespace
 
 torch::Tensor cross_entropy_loss(const torch::Tensor& output, const torch::Tensor& target) {
@@ -92,6 +96,7 @@ contribution module_trainer::compute(const step_context& where) {
   const auto batch = options_.data->get(where.samples);
   const auto loss = options_.loss(model_.forward(batch.data), batch.target);
   if (loss.dim() != 0) throw error(errc::user_error, "the loss must be a 0-dim tensor: the mean over the samples");
+  check_addresses();
   loss.backward();
   contribution found;
   found.loss = loss.item<double>();
@@ -167,12 +172,16 @@ void module_trainer::load(const trainer_state& saved) {
   restore_into(mine, theirs);
 }
 
+void module_trainer::check_addresses() const {
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (parameters_[i].tensor.data_ptr() != addresses_[i]) refuse_replaced(parameters_[i].name);
+}
+
 void module_trainer::check_parameters_unmoved() const {
   const auto now = model_.module->named_parameters();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const auto* found = now.find(parameters_[i].name);
-    if (found == nullptr || found->data_ptr() != addresses_[i])
-      throw error(errc::user_error, "parameter " + parameters_[i].name + " was replaced by another tensor while training; change it in place");
+    if (found == nullptr || found->data_ptr() != addresses_[i]) refuse_replaced(parameters_[i].name);
   }
 }
 

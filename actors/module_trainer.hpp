@@ -83,6 +83,7 @@ class module_trainer final : public trainer {
 
  private:
   [[nodiscard]] tensor_map named_buffers() const;
+  void check_addresses() const;
   void check_parameters_unmoved() const;
 
   module_trainer_options options_;

@@ -14,21 +14,26 @@ void give_up(const child_context& context, compute_handle& slot) {
     context.events().record(event_kind::slot_abandoned, context.path(), context.incarnation(), "the hung body still holds its slot");
 }
 
+void begin(const child_context& context, const std::function<void(child_context)>& body, const std::function<void(const child_context&)>& wake) {
+  auto slot = context.compute().run(context.path(), [body, context] {
+    const auto failed = detail::run_guarded([&] { body(context); });
+    if (failed)
+      context.record()->end(failed);
+    else
+      context.finish();
+  });
+  context.on_fenced([context, wake, slot]() mutable {
+    wake(context);
+    give_up(context, slot);
+  });
+}
+
 }  // namespace
 
 child_spec compute_child(std::string id, std::function<void(child_context)> body, std::function<void(const child_context&)> wake) {
   return child(std::move(id), [body = std::move(body), wake = std::move(wake)](caf::event_based_actor* self, child_context context) -> caf::behavior {
-    auto slot = context.compute().run(context.path(), [body, context] {
-      const auto failed = detail::run_guarded([&] { body(context); });
-      if (failed)
-        context.record()->end(failed);
-      else
-        context.finish();
-    });
-    context.on_fenced([context, wake, slot]() mutable {
-      wake(context);
-      give_up(context, slot);
-    });
+    // The body begins once the child counts as started, so that how it ends is never mistaken for a failed start.
+    context.record()->on_started = [context, body, wake] { begin(context, body, wake); };
     // The shell's end, however it came, is the body's.
     self->attach_functor([record = context.record()] { record->fence(); });
     return {[](caf::unit_t) {}};

@@ -216,6 +216,10 @@ void supervisor_actor::started(entry& e) {
   parts().events.record(std::exchange(e.died, false) ? event_kind::respawned : event_kind::started, e.path, e.incarnation);
   keep(e);
   answer_all(e.starting, {true, errc::stopped, e.path});
+  const auto record = e.record;
+  const auto begin = std::exchange(record->on_started, nullptr);
+  if (!begin) return;
+  if (auto failed = run_guarded(begin)) record->end(std::move(failed));
 }
 
 void supervisor_actor::down(const caf::down_msg& message) {
