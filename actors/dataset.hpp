@@ -36,14 +36,16 @@ using dataset_ptr = std::shared_ptr<const dataset>;
 /// Errors: errc::invalid_input when the first dimensions differ or there is no sample.
 [[nodiscard]] dataset_ptr tensor_dataset(torch::Tensor data, torch::Tensor target);
 
-/// Images and labels in IDX files (gzip or plain), as MNIST and Fashion-MNIST have them.
-///
-/// data [n, 1, rows, columns] f32, (pixel / 255 − mean) / deviation; target [n] int64.
-/// Errors: errc::not_found, errc::invalid_input name the file and what is wrong with it, or both counts when they differ.
+/// How pixels are scaled: (pixel / 255 − mean) / deviation.
 struct idx_options {
   double mean = 0.0;
   double deviation = 1.0;
 };
+
+/// Images and labels in IDX files (gzip or plain), as MNIST and Fashion-MNIST have them.
+///
+/// data [n, 1, rows, columns] f32, (pixel / 255 − mean) / deviation; target [n] int64.
+/// Errors: errc::not_found, errc::invalid_input name the file and what is wrong with it, or both counts when they differ.
 [[nodiscard]] dataset_ptr idx_dataset(const std::filesystem::path& images, const std::filesystem::path& labels,
                                       const idx_options& options = {});
 

@@ -35,6 +35,7 @@ class sampler {
   explicit sampler(const sampler_options& options);
 
   [[nodiscard]] std::uint64_t steps_per_epoch() const noexcept { return steps_per_epoch_; }
+  /// Where a step of the run stands.
   [[nodiscard]] step_place place(std::uint64_t step) const noexcept;
   /// The samples of a rank in a step, in order; empty when the tail has none for it.
   [[nodiscard]] std::vector<std::int64_t> samples(std::uint64_t step, std::int64_t rank) const;

@@ -14,6 +14,7 @@ namespace planaria {
 class step_rng {
  public:
   step_rng() : generator_(torch::make_generator<at::CPUGeneratorImpl>(0)) {}
+  /// Begins the sequence that belongs to this step and rank.
   void seed(std::uint64_t seed, std::uint64_t step, std::uint64_t rank) {
     generator_.set_current_seed(mix_seed(seed, step, rank, 1));
   }
@@ -38,6 +39,7 @@ class step_dropout_impl : public torch::nn::Module {
   double p_;
   torch::Generator generator_;
 };
+/// step_dropout, the module holder of step_dropout_impl.
 TORCH_MODULE_IMPL(step_dropout, step_dropout_impl);
 
 /// Names the first submodule that draws from LibTorch's process-global generator in training (its dropouts, and recurrent

@@ -29,10 +29,12 @@ child_spec child(std::string id, std::function<caf::behavior(caf::event_based_ac
   child_spec spec;
   spec.id = std::move(id);
   spec.start = [init = std::move(init)](caf::actor_system& system, child_context context) -> caf::actor {
-    return system.spawn([init, context](caf::event_based_actor* self) -> caf::behavior {
+    // The context as an argument: without any, CAF's header binds a reference to nothing.
+    const auto start = [init](caf::event_based_actor* self, const child_context& me) -> caf::behavior {
       detail::keep_exceptions(self);
-      return init(self, context);
-    });
+      return init(self, me);
+    };
+    return system.spawn(start, std::move(context));
   };
   return spec;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <planaria/runtime/child_context.hpp>
+
 #include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/behavior.hpp>
@@ -13,8 +15,6 @@
 
 namespace planaria {
 
-class child_context;
-
 /// When a supervisor starts a dead child again.
 enum class restart : std::uint8_t {
   permanent,  ///< always
@@ -26,10 +26,12 @@ enum class child_type : std::uint8_t { worker, supervisor };
 
 /// How a supervisor stops a child: at once, by request with a deadline and then at once, or by request without one.
 struct shutdown {
+  /// brutal: killed at once; timeout: asked, killed after `after`; infinite: asked, waited for.
   enum class kind : std::uint8_t { brutal, timeout, infinite };
   kind how = kind::timeout;
   std::chrono::milliseconds after{5000};
 
+  /// The three ways by name.
   [[nodiscard]] static shutdown brutal() { return {kind::brutal, {}}; }
   [[nodiscard]] static shutdown timeout(std::chrono::milliseconds after) { return {kind::timeout, after}; }
   [[nodiscard]] static shutdown infinite() { return {kind::infinite, {}}; }
@@ -47,7 +49,8 @@ struct child_spec {
   planaria::restart restart = planaria::restart::permanent;
   planaria::shutdown shutdown = {};
   child_type type = child_type::worker;
-  /// Its normal end may end the supervisor (auto_shutdown); refused for a permanent child.
+  /// Its end for good may end the supervisor (auto_shutdown): a transient child's orderly end, a temporary one's any end. Refused for
+  /// a permanent child.
   bool significant = false;
   /// The longest silence between two child_context::progress() calls before the child counts as hung and dead. 0: none.
   std::chrono::milliseconds progress_deadline{0};

@@ -5,6 +5,9 @@
 
 #include <caf/unit.hpp>
 
+#include <atomic>
+#include <memory>
+
 namespace planaria {
 namespace {
 
@@ -15,16 +18,18 @@ void give_up(const child_context& context, compute_handle& slot) {
 }
 
 void begin(const child_context& context, const std::function<void(child_context)>& body, const std::function<void(const child_context&)>& wake) {
-  auto slot = context.compute().run(context.path(), [body, context] {
+  const auto returned = std::make_shared<std::atomic<bool>>(false);
+  auto slot = context.compute().run(context.path(), [body, context, returned] {
     const auto failed = detail::run_guarded([&] { body(context); });
+    *returned = true;
     if (failed)
       context.record()->end(failed);
     else
       context.finish();
   });
-  context.on_fenced([context, wake, slot]() mutable {
+  context.on_fenced([context, wake, slot, returned]() mutable {
     wake(context);
-    give_up(context, slot);
+    if (!*returned) give_up(context, slot);
   });
 }
 
@@ -33,7 +38,7 @@ void begin(const child_context& context, const std::function<void(child_context)
 child_spec compute_child(std::string id, std::function<void(child_context)> body, std::function<void(const child_context&)> wake) {
   return child(std::move(id), [body = std::move(body), wake = std::move(wake)](caf::event_based_actor* self, child_context context) -> caf::behavior {
     // The body begins once the child counts as started, so that how it ends is never mistaken for a failed start.
-    context.record()->on_started = [context, body, wake] { begin(context, body, wake); };
+    context.record()->on_started = [body, wake](const child_context& me) { begin(me, body, wake); };
     // The shell's end, however it came, is the body's.
     self->attach_functor([record = context.record()] { record->fence(); });
     return {[](caf::unit_t) {}};

@@ -101,8 +101,11 @@ std::vector<recovery> recovery_table(const std::vector<event>& events) {
   std::map<std::string, std::pair<std::uint64_t, std::int64_t>> kills;  // path -> incarnation, ticks
   std::map<std::string, std::size_t> open;                              // path -> the recovery that goes on
   std::vector<std::int64_t> begun;
+  std::vector<std::uint64_t> dead;
   for (const auto& e : events) {
-    const auto current = open.find(e.path);
+    // What the dead one still tells is not its replacement's.
+    auto current = open.find(e.path);
+    if (current != open.end() && e.incarnation <= dead[current->second]) current = open.end();
     const auto since = [&] { return static_cast<double>(e.ticks - begun[current->second]) / 1e3; };
     switch (e.kind) {
       case event_kind::killed:
@@ -111,6 +114,7 @@ std::vector<recovery> recovery_table(const std::vector<event>& events) {
       case event_kind::detected: {
         const auto kill = kills.find(e.path);
         const bool injected = kill != kills.end() && kill->second.first == e.incarnation;
+        dead.push_back(e.incarnation);
         begun.push_back(injected ? kill->second.second : e.ticks);
         all.push_back({.path = e.path, .reason = e.reason, .detected_us = static_cast<double>(e.ticks - begun.back()) / 1e3});
         open[e.path] = all.size() - 1;

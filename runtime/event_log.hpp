@@ -30,6 +30,7 @@ enum class event_kind : std::uint8_t {
   step_skipped = 14,    ///< a step was skipped collectively; reason says why
   note = 15,            ///< anything else worth telling
 };
+/// The kind in words, as logs and tables show it.
 [[nodiscard]] std::string_view to_string(event_kind kind) noexcept;
 
 /// One line of the run's history. `at` is wall time; `ticks` is the steady clock of the process in nanoseconds, for
@@ -72,6 +73,7 @@ class event_log {
   event_log(const event_log&) = delete;
   event_log& operator=(const event_log&) = delete;
 
+  /// Adds one event to the history; what the log sets itself may be left out.
   void record(event what);
   void record(event_kind kind, std::string_view path, std::uint64_t incarnation, std::string_view reason = {});
   /// This boot's events, oldest first.

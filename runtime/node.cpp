@@ -10,6 +10,7 @@
 #include <spdlog/logger.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 namespace planaria {
@@ -66,11 +67,11 @@ struct node::impl {
   caf::actor_system_config config;
   std::unique_ptr<caf::actor_system> system;
 
+  std::atomic<std::uint64_t> root_incarnation{0};  // written under mutex
   std::mutex mutex;
   std::condition_variable change;
   caf::actor root;                       // guarded by mutex, as all below
   std::vector<child_spec> specs;         // of the root's children, from which a dead root is built anew
-  std::uint64_t root_incarnation = 0;
   std::shared_ptr<child_record> root_record;
   std::vector<steady_clock::time_point> root_deaths;
   bool root_alive = false;

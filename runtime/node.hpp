@@ -78,6 +78,7 @@ class node {
   /// The tree as last persisted in a store, also beside a live node.
   [[nodiscard]] static child_view tree(const planaria::store& where);
 
+  /// A name for the child at the path, whether it lives yet or not.
   [[nodiscard]] ref find(std::string_view path);
   [[nodiscard]] planaria::registry& registry() noexcept;
   [[nodiscard]] compute_pool& compute() noexcept;

@@ -52,6 +52,7 @@ class registry {
   registry(const registry&) = delete;
   registry& operator=(const registry&) = delete;
 
+  /// A name for the child at the path, whether it lives yet or not.
   [[nodiscard]] ref find(std::string_view path);
   [[nodiscard]] std::vector<std::string> paths() const;
 

@@ -27,6 +27,7 @@ class hasher {
   hasher(const hasher&) = delete;
   hasher& operator=(const hasher&) = delete;
 
+  /// Goes on with these bytes.
   hasher& update(std::span<const std::byte> bytes);
   hasher& update(std::string_view text);
   [[nodiscard]] digest finish() const;

@@ -31,6 +31,7 @@ struct snapshot_request {
   std::vector<part> parts;
 };
 
+/// A part as the commit record describes it.
 struct part_info {
   std::string name;
   std::uint64_t bytes = 0;
@@ -51,6 +52,7 @@ struct snapshot_info {
   std::optional<std::chrono::system_clock::time_point> verified_at;
 };
 
+/// A part read back.
 struct loaded_part {
   std::string name;
   std::string bytes;

@@ -43,6 +43,7 @@ struct store_options {
 /// A set of changes to the control family that becomes visible, and durable, all at once or not at all.
 class batch {
  public:
+  /// Adds a change; the bytes are copied. The last change of a key counts.
   batch& put(std::string_view key, std::string_view value);
   batch& erase(std::string_view key);
   [[nodiscard]] bool empty() const noexcept { return changes_.empty(); }

@@ -39,6 +39,8 @@ struct node_parts {
 
 namespace planaria {
 
+class child_context;
+
 /// One incarnation of a child, shared by its supervisor, its context and whatever works for it.
 ///
 ///   living --fence()--> fenced        once, for good
@@ -75,7 +77,8 @@ struct child_record {
   /// Its start is over only when it says so: a supervisor whose own children start first.
   std::atomic<bool> announces_ready{false};
   std::function<void()> on_ready;  ///< set by its supervisor before the start
-  std::function<void()> on_started;  ///< set by the child's init: called once, by its supervisor, when the start has succeeded
+  /// Set by the child's init: called once, by its supervisor, when the start has succeeded. Holds no context: it would hold itself.
+  std::function<void(const child_context&)> on_started;
   std::function<void(const std::string&)> on_forgotten;  ///< of a supervisor: it has forgotten the spec of this id
   std::atomic<bool> hung{false};   ///< fenced because it missed its progress deadline
 

@@ -219,7 +219,7 @@ void supervisor_actor::started(entry& e) {
   const auto record = e.record;
   const auto begin = std::exchange(record->on_started, nullptr);
   if (!begin) return;
-  if (auto failed = run_guarded(begin)) record->end(std::move(failed));
+  if (auto failed = run_guarded([&] { begin(child_context(record)); })) record->end(std::move(failed));
 }
 
 void supervisor_actor::down(const caf::down_msg& message) {
@@ -227,6 +227,8 @@ void supervisor_actor::down(const caf::down_msg& message) {
   if (found == by_address_.end()) return;
   const auto id = found->second;
   const auto how = to_ending(message.reason);
+  // One that has done its work before it was asked whether it lives had started all the same.
+  if (auto* e = find(id); e != nullptr && how.orderly) child_ready(id, e->incarnation, false);
   if (auto* e = find(id)) {
     report_death(*e, how);
     release(*e);
@@ -318,7 +320,8 @@ void supervisor_actor::arm() {
   if (closed_) return;
   auto next = core_.next_tick(steady_clock::now());
   for (const auto& [id, e] : entries_) {
-    if (e.spec.progress_deadline.count() == 0 || !e.record) continue;
+    const auto* c = core_.find(id);
+    if (e.spec.progress_deadline.count() == 0 || c == nullptr || c->state != child_state::running) continue;
     const auto at = e.record->last_progress() + e.spec.progress_deadline + std::chrono::milliseconds(1);
     if (!next || at < *next) next = at;
   }

@@ -54,6 +54,7 @@ void supervisor_core::stop(const std::string& id, instant now) {
   }
   if (c.state == child_state::waiting) {
     c.state = child_state::stopped;
+    refuse_start(c);
     actions_.push_back({core_action::kind::ended, id});
   } else {
     c.to_stop = true;
@@ -100,13 +101,14 @@ void supervisor_core::down(const std::string& id, const ending& how, instant now
   auto* c = get(id);
   if (c == nullptr) return;
   c->deadline.reset();
-  switch (c->state) {
-    case child_state::stopping: down_while_stopping(*c, how); break;
-    case child_state::starting: start_failed(*c, how, now); break;
-    case child_state::running: died(*c, how, now); break;
-    case child_state::stopped:
-    case child_state::waiting: return;
-  }
+  if (!active(c->state)) return;
+  // One that dies before its turn to be stopped was only quicker: neither a restart nor a reason to give up.
+  if (c->to_stop)
+    stopped(*c, how);
+  else if (c->state == child_state::starting)
+    start_failed(*c, how, now);
+  else
+    died(*c, how, now);
   advance(now);
 }
 
@@ -138,7 +140,7 @@ std::optional<instant> supervisor_core::next_tick(instant now) const {
   for (const auto& c : children_) {
     if (c.deadline) consider(*c.deadline);
     // One whose time has come waits for its turn, not for a tick.
-    if (c.state == child_state::waiting && !ending_ && c.not_before > now) consider(c.not_before);
+    if (c.state == child_state::waiting && !ending_ && c.not_before > advanced_at_) consider(std::max(c.not_before, now));
   }
   return next;
 }
@@ -150,6 +152,7 @@ bool supervisor_core::one_by_one() const {
 
 void supervisor_core::advance(instant now) {
   if (ended_) return;
+  advanced_at_ = now;
   advance_stops(now);
   const bool stopping = std::any_of(children_.begin(), children_.end(), [](const child& c) { return c.to_stop; });
   if (stopping && (ending_ || one_by_one())) return;
@@ -182,8 +185,8 @@ void supervisor_core::begin_stop(child& c, instant now) {
 
 void supervisor_core::advance_starts(instant now) {
   const bool in_order = one_by_one();
+  if (in_order && std::any_of(children_.begin(), children_.end(), [](const child& c) { return c.state == child_state::starting; })) return;
   for (auto& c : children_) {
-    if (in_order && c.state == child_state::starting) return;
     if (c.state != child_state::waiting) continue;
     if (c.not_before > now) {
       if (in_order) return;
@@ -202,7 +205,8 @@ void supervisor_core::advance_starts(instant now) {
   actions_.push_back({core_action::kind::ready, {}});
 }
 
-void supervisor_core::down_while_stopping(child& c, const ending& how) {
+void supervisor_core::stopped(child& c, const ending& how) {
+  refuse_start(c);
   c.to_stop = false;
   c.killed = false;
   if (std::exchange(c.again_after_stop, false) && !ending_) {
@@ -219,11 +223,16 @@ void supervisor_core::down_while_stopping(child& c, const ending& how) {
   actions_.push_back({core_action::kind::ended, c.rules.id, how});
 }
 
+void supervisor_core::refuse_start(child& c) {
+  if (!std::exchange(c.asked, false)) return;
+  actions_.push_back({core_action::kind::start_failed, c.rules.id, {false, errc::stopped, "stopped before it had started"}});
+}
+
 void supervisor_core::start_failed(child& c, const ending& how, instant now) {
   const auto id = c.rules.id;
   const bool asked = std::exchange(c.asked, false);
   actions_.push_back({core_action::kind::start_failed, id, how});
-  if (beginning_) {
+  if (beginning_ && !asked) {
     c.state = child_state::stopped;
     end_with({false, how.code, "the child \"" + id + "\" could not be started: " + how.text});
     return;
@@ -245,7 +254,7 @@ void supervisor_core::died(child& c, const ending& how, instant now) {
     return;
   }
   const auto id = c.rules.id;
-  const bool significant = c.rules.significant && how.orderly;
+  const bool significant = c.rules.significant;
   c.state = child_state::stopped;
   actions_.push_back({core_action::kind::ended, id, how});
   if (significant) check_auto_shutdown();

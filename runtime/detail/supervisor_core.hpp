@@ -111,7 +111,8 @@ class supervisor_core {
   void advance_stops(instant now);
   void advance_starts(instant now);
   void begin_stop(child& c, instant now);
-  void down_while_stopping(child& c, const ending& how);
+  void stopped(child& c, const ending& how);
+  void refuse_start(child& c);
   void start_failed(child& c, const ending& how, instant now);
   void died(child& c, const ending& how, instant now);
   void restart_after(child& c, const ending& how, instant now);
@@ -129,6 +130,7 @@ class supervisor_core {
   std::deque<instant> restarts_;
   std::vector<core_action> actions_;
   std::optional<ending> ending_;
+  instant advanced_at_{};  // what was due by then has been started
   bool beginning_ = false;
   bool ended_ = false;
 };

@@ -56,7 +56,7 @@ TEST_CASE("impossible sizes are refused") {
   refused(job, {"--set", "training.epochs=0"}, {"epochs"});
   refused(job, {"--kill", "peer-9@step=3"}, {"peer-9"});
   refused(job, {"--kill", "sometime"}, {"sometime", "peer-"});
-  refused(job, {"--set", "model.name=\"cnn\"", "--set", "model.channels=[4, 4, 4, 4]"}, {"too small"});
+  refused(job, {"--set", "model.name=\"cnn\"", "--set", "model.channels=[4, 4, 4, 4]"}, {"model.channels", "halved"});
 }
 
 TEST_CASE("a run directory in use is refused and its holder named") {

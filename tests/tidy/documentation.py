@@ -1,5 +1,7 @@
 """Public headers are the manual: which of their declarations nobody explained."""
 
+import re
+
 import cpp
 from tree import Problem
 
@@ -7,7 +9,7 @@ from tree import Problem
 def check(tree):
     """Every public type and function of an installed header has a `///` comment.
 
-    Needs none of its own: a constructor, destructor, operator or deleted function of a documented class; a `[[nodiscard]]`
+    Needs none of its own: an override (its base says it); a constructor, destructor, operator or deleted function of a documented class; a `[[nodiscard]]`
     observer of one line without parameters; whatever stands directly (no blank line) below a documented sibling; a
     struct or enum whose members are documented.
     """
@@ -69,6 +71,8 @@ def _needs_none(found):
     owner, name = found.owner, found.name.split("::")[-1]
     if found.kind == "type":
         return False
+    if re.search(r"\)[^)]*\boverride\b", found.text):
+        return True
     if name.startswith(("~", "operator")) or found.text.rstrip().endswith(("= delete", "= default")):
         return True
     if owner is None:
