@@ -53,15 +53,17 @@ dataset_ptr idx_dataset(const std::filesystem::path& images, const std::filesyst
   const auto pixels = read_idx(images);
   const auto classes = read_idx(labels);
   if (pixels.type != idx_type::uint8 || pixels.dims.size() != 3)
-    throw error(errc::invalid_input, images.string() + ": expected unsigned bytes in 3 dimensions (images, rows, columns)");
+    throw error(errc::invalid_input,
+                images.string() + ": expected unsigned bytes in 3 dimensions (images, rows, columns)");
   if (classes.type != idx_type::uint8 || classes.dims.size() != 1)
     throw error(errc::invalid_input, labels.string() + ": expected unsigned bytes in 1 dimension (labels)");
   if (pixels.dims[0] != classes.dims[0])
-    throw error(errc::invalid_input, images.string() + " has " + count_text(static_cast<std::int64_t>(pixels.dims[0])) + " images but " +
-                                         labels.string() + " has " + count_text(static_cast<std::int64_t>(classes.dims[0])) + " labels");
-  const auto shape = std::vector<std::int64_t>{static_cast<std::int64_t>(pixels.dims[0]), 1,
-                                               static_cast<std::int64_t>(pixels.dims[1]),
-                                               static_cast<std::int64_t>(pixels.dims[2])};
+    throw error(errc::invalid_input, images.string() + " has " + count_text(static_cast<std::int64_t>(pixels.dims[0])) +
+                                         " images but " + labels.string() + " has " +
+                                         count_text(static_cast<std::int64_t>(classes.dims[0])) + " labels");
+  const auto shape =
+      std::vector<std::int64_t>{static_cast<std::int64_t>(pixels.dims[0]), 1, static_cast<std::int64_t>(pixels.dims[1]),
+                                static_cast<std::int64_t>(pixels.dims[2])};
   auto raw = torch::empty(shape, torch::kUInt8);
   std::memcpy(raw.data_ptr(), pixels.bytes.data(), pixels.bytes.size());
   auto data = raw.to(torch::kFloat32).div_(255.0).sub_(options.mean).div_(options.deviation);

@@ -45,7 +45,8 @@ struct idx_options {
 /// Images and labels in IDX files (gzip or plain), as MNIST and Fashion-MNIST have them.
 ///
 /// data [n, 1, rows, columns] f32, (pixel / 255 − mean) / deviation; target [n] int64.
-/// Errors: errc::not_found, errc::invalid_input name the file and what is wrong with it, or both counts when they differ.
+/// Errors: errc::not_found, errc::invalid_input name the file and what is wrong with it, or both counts when they
+/// differ.
 [[nodiscard]] dataset_ptr idx_dataset(const std::filesystem::path& images, const std::filesystem::path& labels,
                                       const idx_options& options = {});
 
@@ -55,8 +56,8 @@ struct idx_options {
 /// Errors: errc::not_found, errc::invalid_input with file, line and column.
 [[nodiscard]] dataset_ptr csv_dataset(const std::filesystem::path& file, const std::string& label_column);
 
-/// Any map-style LibTorch dataset whose examples are a tensor and a target tensor. get_batch() must be safe to call from
-/// several threads, as LibTorch's own datasets are.
+/// Any map-style LibTorch dataset whose examples are a tensor and a target tensor. get_batch() must be safe to call
+/// from several threads, as LibTorch's own datasets are.
 template <class Dataset>
 class map_style_dataset final : public dataset {
  public:

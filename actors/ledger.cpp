@@ -25,7 +25,8 @@ class reader {
   std::uint64_t number() {
     const auto bytes = take(8);
     std::uint64_t value = 0;
-    for (int i = 0; i < 8; ++i) value |= std::uint64_t{static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)])} << (8 * i);
+    for (int i = 0; i < 8; ++i)
+      value |= std::uint64_t{static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)])} << (8 * i);
     return value;
   }
   [[nodiscard]] bool empty() const { return text_.empty(); }
@@ -100,7 +101,8 @@ std::string ledger::save() const {
 
 void ledger::load(std::string_view saved) {
   reader in(saved);
-  if (in.take(std::min(magic.size(), saved.size())) != magic) throw error(errc::corrupt, "the ledger has no header of ours");
+  if (in.take(std::min(magic.size(), saved.size())) != magic)
+    throw error(errc::corrupt, "the ledger has no header of ours");
   if (in.number() != static_cast<std::uint64_t>(samples_))
     throw error(errc::schema_mismatch, "the ledger is of a dataset with another number of samples");
   const auto count = in.number();
@@ -115,7 +117,8 @@ void ledger::load(std::string_view saved) {
   }
   const auto open = in.number();
   const auto length = in.number();
-  if (length != 0 && length != static_cast<std::uint64_t>(samples_)) throw error(errc::corrupt, "the ledger's open epoch has a wrong length");
+  if (length != 0 && length != static_cast<std::uint64_t>(samples_))
+    throw error(errc::corrupt, "the ledger's open epoch has a wrong length");
   const auto bytes = in.take(static_cast<std::size_t>(length));
   if (!in.empty()) throw error(errc::corrupt, "the ledger has bytes behind its end");
   closed_ = std::move(closed);

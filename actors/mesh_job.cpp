@@ -26,7 +26,8 @@ std::shared_ptr<const sampler> plan_for(const mesh_options& o) {
 // How many share the process decides what a model may use; any of them shows its parameters.
 std::unique_ptr<trainer> probe_for(const mesh_options& o) {
   auto probe = o.make_trainer(o.peers);
-  if (probe->weights().empty()) throw error(errc::invalid_input, "the model has no parameters: there is nothing to train");
+  if (probe->weights().empty())
+    throw error(errc::invalid_input, "the model has no parameters: there is nothing to train");
   return probe;
 }
 
@@ -35,7 +36,8 @@ void check_store(const snapshots& kept, const mesh_options& o, const trainer& pr
   const auto all = kept.list(o.name);
   if (all.empty()) return;
   if (o.start == start_from::fresh)
-    throw error(errc::already_exists, "the store holds a run \"" + o.name + "\" at step " + std::to_string(all.back().step) +
+    throw error(errc::already_exists, "the store holds a run \"" + o.name + "\" at step " +
+                                          std::to_string(all.back().step) +
                                           "; resume it, or use another run directory");
   const auto newest = kept.recover(o.name);
   if (!newest) return;
@@ -48,10 +50,13 @@ void check_store(const snapshots& kept, const mesh_options& o, const trainer& pr
   for (const auto& w : origin.state->tensors)
     if (!w.name.starts_with("optimizer/")) found.push_back(w);
   const auto difference = schema_difference(expected, found);
-  if (!difference.empty()) throw error(errc::schema_mismatch, "the run \"" + o.name + "\" in the store is of another model: " + difference);
+  if (!difference.empty())
+    throw error(errc::schema_mismatch, "the run \"" + o.name + "\" in the store is of another model: " + difference);
   if (origin.state->options != own.options)
-    throw error(errc::schema_mismatch, "the run \"" + o.name + "\" in the store was trained with other options, and would not end with the same bits: \"" +
-                                           origin.state->options + "\" there, \"" + own.options + "\" here");
+    throw error(errc::schema_mismatch,
+                "the run \"" + o.name +
+                    "\" in the store was trained with other options, and would not end with the same bits: \"" +
+                    origin.state->options + "\" there, \"" + own.options + "\" here");
   ledger(samples).load(origin.ledger);
 }
 
@@ -83,11 +88,11 @@ struct mesh_job::impl : std::enable_shared_from_this<mesh_job::impl> {
 
   mutable std::mutex mutex;
   std::condition_variable change;
-  mesh_progress now;                           // guarded by mutex, as all below
+  mesh_progress now;  // guarded by mutex, as all below
   std::optional<clock::time_point> first_step;
   std::optional<mesh_result> result;
   std::optional<std::string> failure;
-  std::vector<mesh::planned_kill> kills;       // not yet fired, by step
+  std::vector<mesh::planned_kill> kills;  // not yet fired, by step
   bool started = false;
 };
 
@@ -126,7 +131,9 @@ void mesh_job::impl::begin() {
   supervisor_options job{.strategy = strategy::rest_for_one, .intensity = 3, .period = std::chrono::seconds{60}};
   supervisor_options mesh{.intensity = options.intensity, .period = options.period};
   // The other peers wait for the replacement: pauses begin short, and the intensity bounds a crash loop.
-  mesh.backoff = {.step = std::chrono::milliseconds{1}, .maximum = std::chrono::milliseconds{100}, .reset_after = std::chrono::milliseconds{100}};
+  mesh.backoff = {.step = std::chrono::milliseconds{1},
+                  .maximum = std::chrono::milliseconds{100},
+                  .reset_after = std::chrono::milliseconds{100}};
   std::vector<child_spec> children;
   if (run->checkpoints) children.push_back(mesh::checkpoint_queue::writer(run->checkpoints));
   children.push_back(supervisor("mesh", mesh, [shared = run] { return mesh::mesh_children(shared); }));
@@ -153,7 +160,8 @@ void mesh_job::impl::observe(const mesh::step_report& report) {
     ++run->averaged_steps;
   }
   if (report.skipped)
-    where.events().record(event_kind::step_skipped, mesh_path(), 0, "step " + std::to_string(report.step) + ": " + report.skip_reason);
+    where.events().record(event_kind::step_skipped, mesh_path(), 0,
+                          "step " + std::to_string(report.step) + ": " + report.skip_reason);
   mesh_progress copy;
   {
     std::lock_guard lock(mutex);
@@ -182,7 +190,8 @@ void mesh_job::impl::fire(std::uint64_t step) {
     }
   }
   for (const auto& kill : due)
-    where.kill(kill.path.empty() ? mesh_path() : mesh_path() + "/" + kill.path, "fault plan: killed at step " + std::to_string(kill.step));
+    where.kill(kill.path.empty() ? mesh_path() : mesh_path() + "/" + kill.path,
+               "fault plan: killed at step " + std::to_string(kill.step));
 }
 
 void mesh_job::impl::finished(mesh_result done) {
@@ -217,7 +226,8 @@ mesh_job::~mesh_job() {
 }
 
 void mesh_job::start() {
-  if (impl_->started) throw error(errc::already_exists, "the job \"" + impl_->options.name + "\" has been started before");
+  if (impl_->started)
+    throw error(errc::already_exists, "the job \"" + impl_->options.name + "\" has been started before");
   impl_->begin();
   impl_->started = true;
 }
@@ -233,7 +243,8 @@ mesh_result mesh_job::wait(std::chrono::milliseconds deadline) {
   if (!impl_->change.wait_for(lock, deadline, [this] { return impl_->result || impl_->failure; }))
     throw error(errc::timeout, "the job \"" + impl_->options.name + "\" did not end in time; it is at step " +
                                    std::to_string(impl_->now.step) + " of " + std::to_string(impl_->now.total_steps));
-  if (!impl_->result) throw error(errc::limit_reached, "the job \"" + impl_->options.name + "\" failed: " + *impl_->failure);
+  if (!impl_->result)
+    throw error(errc::limit_reached, "the job \"" + impl_->options.name + "\" failed: " + *impl_->failure);
   return *impl_->result;
 }
 

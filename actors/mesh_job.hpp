@@ -27,15 +27,16 @@ struct mesh_options {
   std::string name = "train";
   std::int64_t peers = 2;
   trainer_factory make_trainer;
-  dataset_ptr data;          ///< what the peers train on
-  dataset_ptr test;          ///< evaluated once at the end; may be null
-  std::int64_t batch = 64;   ///< samples a peer and step
+  dataset_ptr data;         ///< what the peers train on
+  dataset_ptr test;         ///< evaluated once at the end; may be null
+  std::int64_t batch = 64;  ///< samples a peer and step
   std::uint64_t epochs = 1;
-  std::uint64_t seed = 0;    ///< of the data order and of the models' own randomness
+  std::uint64_t seed = 0;  ///< of the data order and of the models' own randomness
   bool shuffle = true;
   start_from start = start_from::fresh;
 
-  /// A snapshot every so many steps; 0: only at the end. Smaller: less to recompute after the whole process died, more writing.
+  /// A snapshot every so many steps; 0: only at the end. Smaller: less to recompute after the whole process died, more
+  /// writing.
   std::uint64_t snapshot_every = 100;
   retention_policy retention = {};
 
@@ -64,8 +65,8 @@ struct mesh_progress {
   std::uint64_t step = 0;
   std::uint64_t total_steps = 0;
   std::uint64_t epoch = 0;
-  double loss = 0.0;  ///< of the last step, mean over its samples
-  std::int64_t samples = 0;  ///< averaged in this process, recomputed ones included
+  double loss = 0.0;                 ///< of the last step, mean over its samples
+  std::int64_t samples = 0;          ///< averaged in this process, recomputed ones included
   std::uint64_t averaged_steps = 0;  ///< likewise
   std::uint64_t skipped_steps = 0;
   double seconds = 0.0;  ///< since the first step of this process
@@ -73,24 +74,25 @@ struct mesh_progress {
 
 /// How a run ended.
 struct mesh_result {
-  tensor_map weights;          ///< own copies, parameters then buffers
-  std::string weights_hash;    ///< content_hash(weights), hexadecimal
-  evaluation test;             ///< all zero without a test dataset
-  std::uint64_t steps = 0;     ///< of the whole run
-  bool complete = false;       ///< false when it was stopped early
-  bool already_complete = false;  ///< resumed a run that had nothing left to do
+  tensor_map weights;               ///< own copies, parameters then buffers
+  std::string weights_hash;         ///< content_hash(weights), hexadecimal
+  evaluation test;                  ///< all zero without a test dataset
+  std::uint64_t steps = 0;          ///< of the whole run
+  bool complete = false;            ///< false when it was stopped early
+  bool already_complete = false;    ///< resumed a run that had nothing left to do
   std::vector<epoch_count> epochs;  ///< the ledger
 };
 
 /// Starts, watches and ends a training run in a node.
 ///
 /// Owned by the application and outlived by the node. Any thread that is not an actor of the node.
-/// Under the node's root it adds the supervisor `name` with the children `snapshots` and `mesh`, and under `mesh` one child a peer.
+/// Under the node's root it adds the supervisor `name` with the children `snapshots` and `mesh`, and under `mesh` one
+/// child a peer.
 class mesh_job {
  public:
-  /// Checks everything that can be checked before anything is created. Errors: errc::invalid_input (options, data, model),
-  /// errc::already_exists (a fresh start over an existing run), errc::schema_mismatch (resuming another model's run),
-  /// errc::corrupt, errc::newer_format.
+  /// Checks everything that can be checked before anything is created. Errors: errc::invalid_input (options, data,
+  /// model), errc::already_exists (a fresh start over an existing run), errc::schema_mismatch (resuming another model's
+  /// run), errc::corrupt, errc::newer_format.
   mesh_job(node& where, mesh_options options);
   ~mesh_job();
   mesh_job(const mesh_job&) = delete;
@@ -108,7 +110,8 @@ class mesh_job {
   [[nodiscard]] mesh_progress progress() const;
   /// The samples used so far, by epoch.
   [[nodiscard]] std::vector<epoch_count> ledger() const;
-  /// Calls back after each step, on the thread of the peer that averaged last; must be quick and thread-safe. Set before start().
+  /// Calls back after each step, on the thread of the peer that averaged last; must be quick and thread-safe. Set
+  /// before start().
   void on_step(std::function<void(const mesh_progress&)> callback);
 
  private:

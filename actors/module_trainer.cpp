@@ -55,7 +55,8 @@ tensor_map parameters_of(const torch::nn::Module& module) {
   for (const auto& item : module.named_parameters()) {
     const auto& tensor = item.value();
     if (!averageable(tensor.scalar_type()))
-      throw error(errc::invalid_input, "parameter " + item.key() + " is " + std::string(c10::toString(tensor.scalar_type())) +
+      throw error(errc::invalid_input, "parameter " + item.key() + " is " +
+                                           std::string(c10::toString(tensor.scalar_type())) +
                                            "; only float, double, bfloat16 and half can be averaged");
     bool seen = false;
     for (const auto& p : all) seen = seen || p.tensor.is_same(tensor);
@@ -66,7 +67,8 @@ tensor_map parameters_of(const torch::nn::Module& module) {
 }
 
 [[noreturn]] void refuse_replaced(const std::string& name) {
-  throw error(errc::user_error, "parameter " + name + " was replaced by another tensor while training; change it in place");
+  throw error(errc::user_error,
+              "parameter " + name + " was replaced by another tensor while training; change it in place");
 }
 
 }  // namespace
@@ -154,7 +156,8 @@ trainer_state module_trainer::state(state_scope scope) const {
 void module_trainer::load(const trainer_state& saved) {
   const auto own = state(state_scope::stable).options;
   if (saved.options != own)
-    throw error(errc::schema_mismatch, "the state was trained with \"" + saved.options + "\", this trainer has \"" + own + "\"");
+    throw error(errc::schema_mismatch,
+                "the state was trained with \"" + saved.options + "\", this trainer has \"" + own + "\"");
   tensor_map mine;
   tensor_map theirs;
   bool has_saved_buffers = false;
@@ -210,7 +213,9 @@ evaluation module_trainer::evaluate(const dataset& data, const std::function<voi
 }
 
 trainer_factory make_trainer_factory(module_trainer_options options) {
-  return [options = std::move(options)](std::int64_t sharing) { return std::make_unique<module_trainer>(options, sharing); };
+  return [options = std::move(options)](std::int64_t sharing) {
+    return std::make_unique<module_trainer>(options, sharing);
+  };
 }
 
 }  // namespace planaria

@@ -50,8 +50,8 @@ using loss_function = std::function<torch::Tensor(const torch::Tensor& output, c
 [[nodiscard]] torch::Tensor cross_entropy_loss(const torch::Tensor& output, const torch::Tensor& target);
 
 struct module_trainer_options {
-  /// Makes the module; called once a trainer, under a lock and with LibTorch's default generator seeded from `seed`, so that
-  /// every trainer starts from the same bits.
+  /// Makes the module; called once a trainer, under a lock and with LibTorch's default generator seeded from `seed`, so
+  /// that every trainer starts from the same bits.
   std::function<model(const model_context&)> make;
   dataset_ptr data;
   loss_function loss = cross_entropy_loss;
@@ -64,9 +64,9 @@ struct module_trainer_options {
 
 /// A trainer of a torch::nn::Module: forward, loss, backward, LibTorch's optimizer.
 ///
-/// Parameters of float, double, bf16 or half, frozen ones included (they are kept, hashed, not averaged). Tied parameters
-/// count once. Errors at construction, all errc::invalid_input: no parameter at all, a parameter of another dtype, and,
-/// when `sharing` > 1, a module that draws from LibTorch's process-global generator (use step_dropout).
+/// Parameters of float, double, bf16 or half, frozen ones included (they are kept, hashed, not averaged). Tied
+/// parameters count once. Errors at construction, all errc::invalid_input: no parameter at all, a parameter of another
+/// dtype, and, when `sharing` > 1, a module that draws from LibTorch's process-global generator (use step_dropout).
 class module_trainer final : public trainer {
  public:
   module_trainer(const module_trainer_options& options, std::int64_t sharing);
@@ -89,8 +89,8 @@ class module_trainer final : public trainer {
   module_trainer_options options_;
   step_rng rng_;
   model model_;
-  tensor_map parameters_;                 // set at construction
-  std::vector<const void*> addresses_;    // of parameters_, to notice a reassigned one
+  tensor_map parameters_;               // set at construction
+  std::vector<const void*> addresses_;  // of parameters_, to notice a reassigned one
   std::unique_ptr<optimizer> optimizer_;
   bool has_buffers_ = false;
 };

@@ -11,8 +11,7 @@
 namespace planaria {
 
 /// LibTorch's own optimizers with LibTorch's own options.
-using optimizer_options =
-    std::variant<torch::optim::SGDOptions, torch::optim::AdamOptions, torch::optim::AdamWOptions>;
+using optimizer_options = std::variant<torch::optim::SGDOptions, torch::optim::AdamOptions, torch::optim::AdamWOptions>;
 
 /// Makes options by name ("sgd", "adam", "adamw") with a learning rate, LibTorch's defaults for the rest.
 /// Errors: errc::invalid_input for another name.
@@ -20,8 +19,8 @@ using optimizer_options =
 
 /// A LibTorch optimizer whose whole state, moments and options, can be saved, compared and loaded.
 ///
-/// Steps are LibTorch's own, bit for bit. Moments appear as "optimizer/PARAMETER/momentum" (SGD), "…/step", "…/exp_avg",
-/// "…/exp_avg_sq" and "…/max_exp_avg_sq" (Adam, AdamW); a parameter that never had a gradient has none.
+/// Steps are LibTorch's own, bit for bit. Moments appear as "optimizer/PARAMETER/momentum" (SGD), "…/step",
+/// "…/exp_avg", "…/exp_avg_sq" and "…/max_exp_avg_sq" (Adam, AdamW); a parameter that never had a gradient has none.
 /// Thread  the trainer's; state() may run on another thread while no step() or load() runs.
 class optimizer {
  public:
@@ -33,7 +32,8 @@ class optimizer {
   void step(double factor);
   [[nodiscard]] tensor_map state() const;
   /// Takes over the moments, copying. Entries of `saved` whose names do not start with "optimizer/" are ignored.
-  /// Errors: errc::schema_mismatch names a moment of an unknown parameter, or of another shape or dtype; nothing was changed.
+  /// Errors: errc::schema_mismatch names a moment of an unknown parameter, or of another shape or dtype; nothing was
+  /// changed.
   void load(const tensor_map& saved);
   /// Allocates the moments ahead, so that load() writes into memory that is there; changes no behaviour.
   void reserve();

@@ -24,7 +24,9 @@ std::uint64_t steps_of(const sampler_options& o) {
 
 sampler::sampler(const sampler_options& options) : options_(options), steps_per_epoch_(steps_of(options)) {}
 
-step_place sampler::place(std::uint64_t step) const noexcept { return {step / steps_per_epoch_, step % steps_per_epoch_}; }
+step_place sampler::place(std::uint64_t step) const noexcept {
+  return {step / steps_per_epoch_, step % steps_per_epoch_};
+}
 
 std::vector<std::int64_t> sampler::samples(std::uint64_t step, std::int64_t rank) const {
   const auto [epoch, in_epoch] = place(step);

@@ -26,10 +26,10 @@ struct step_place {
 /// Deals each epoch's samples out as a function of (seed, epoch, step, rank) alone, so that any incarnation of any rank
 /// gets the same samples for the same step.
 ///
-/// The epoch's order is a Fisher–Yates shuffle whose draws are SplitMix64 (Steele et al., 2014) of (seed, epoch, place). Step s takes the next
-/// batch × ranks samples, rank r the r-th part. The last step of an epoch deals what is left: parts differ by at
-/// most one sample, lower ranks first, so a rank may get none. Every sample is used exactly once an epoch.
-/// Thread  any; the two latest epochs' orders are kept, 8 bytes a sample each.
+/// The epoch's order is a Fisher–Yates shuffle whose draws are SplitMix64 (Steele et al., 2014) of (seed, epoch,
+/// place). Step s takes the next batch × ranks samples, rank r the r-th part. The last step of an epoch deals what is
+/// left: parts differ by at most one sample, lower ranks first, so a rank may get none. Every sample is used exactly
+/// once an epoch. Thread  any; the two latest epochs' orders are kept, 8 bytes a sample each.
 class sampler {
  public:
   explicit sampler(const sampler_options& options);

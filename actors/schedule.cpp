@@ -10,12 +10,11 @@ namespace planaria {
 double schedule::factor(std::uint64_t step) const noexcept {
   const double warm = step < warmup_steps ? static_cast<double>(step + 1) / static_cast<double>(warmup_steps) : 1.0;
   switch (how) {
-    case kind::constant:
-      return warm;
-    case kind::step:
-      return warm * std::pow(gamma, static_cast<double>(step / std::max<std::uint64_t>(step_size, 1)));
+    case kind::constant: return warm;
+    case kind::step: return warm * std::pow(gamma, static_cast<double>(step / std::max<std::uint64_t>(step_size, 1)));
     case kind::cosine: {
-      const double done = std::min(1.0, static_cast<double>(step) / static_cast<double>(std::max<std::uint64_t>(total_steps, 1)));
+      const double done =
+          std::min(1.0, static_cast<double>(step) / static_cast<double>(std::max<std::uint64_t>(total_steps, 1)));
       return warm * (floor + (1.0 - floor) * 0.5 * (1.0 + std::cos(std::numbers::pi * done)));
     }
   }

@@ -14,7 +14,8 @@ struct schedule {
   /// step: multiplies by `gamma` every `step_size` steps.
   std::uint64_t step_size = 1;
   double gamma = 0.1;
-  /// cosine: from 1 down to `floor` at `total_steps` (Loshchilov & Hutter, 2017, arXiv 1608.03983, eq. 5, without restarts).
+  /// cosine: from 1 down to `floor` at `total_steps` (Loshchilov & Hutter, 2017, arXiv 1608.03983, eq. 5, without
+  /// restarts).
   std::uint64_t total_steps = 1;
   double floor = 0.0;
 

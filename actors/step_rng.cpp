@@ -4,8 +4,7 @@
 namespace planaria {
 
 step_dropout_impl::step_dropout_impl(double p, torch::Generator generator) : p_(p), generator_(std::move(generator)) {
-  if (!(p >= 0.0 && p < 1.0))
-    throw error(errc::invalid_input, "dropout needs 0 <= p < 1, not " + std::to_string(p));
+  if (!(p >= 0.0 && p < 1.0)) throw error(errc::invalid_input, "dropout needs 0 <= p < 1, not " + std::to_string(p));
 }
 
 torch::Tensor step_dropout_impl::forward(const torch::Tensor& input) {

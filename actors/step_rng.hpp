@@ -9,8 +9,8 @@
 
 namespace planaria {
 
-/// The generator that a model's own randomness draws from: seeded anew for each (seed, step, rank), so that a recomputed
-/// step draws what the lost one drew. One a trainer, used on the trainer's thread alone.
+/// The generator that a model's own randomness draws from: seeded anew for each (seed, step, rank), so that a
+/// recomputed step draws what the lost one drew. One a trainer, used on the trainer's thread alone.
 class step_rng {
  public:
   step_rng() : generator_(torch::make_generator<at::CPUGeneratorImpl>(0)) {}
@@ -24,7 +24,8 @@ class step_rng {
   torch::Generator generator_;
 };
 
-/// Dropout on a step_rng. LibTorch's own draws from the process-global generator, which several trainers in one process race on.
+/// Dropout on a step_rng. LibTorch's own draws from the process-global generator, which several trainers in one process
+/// race on.
 ///
 /// input   [*] any float dtype.
 /// Returns the same shape; in training each element is zeroed with probability p and the others scaled by 1/(1−p).
@@ -42,8 +43,8 @@ class step_dropout_impl : public torch::nn::Module {
 /// step_dropout, the module holder of step_dropout_impl.
 TORCH_MODULE_IMPL(step_dropout, step_dropout_impl);
 
-/// Names the first submodule that draws from LibTorch's process-global generator in training (its dropouts, and recurrent
-/// modules with dropout), as "path (type)"; empty when there is none.
+/// Names the first submodule that draws from LibTorch's process-global generator in training (its dropouts, and
+/// recurrent modules with dropout), as "path (type)"; empty when there is none.
 [[nodiscard]] std::string global_randomness(const torch::nn::Module& module);
 
 }  // namespace planaria

@@ -26,8 +26,8 @@ struct step_context {
 
 /// What a rank found for its samples: the gradient of the *mean* loss over them.
 struct contribution {
-  /// One a parameter, in the order of weights(): same shape and dtype, contiguous, CPU; undefined where the parameter got no gradient.
-  /// The exchange keeps references until the step is over: compute() must make new tensors each time.
+  /// One a parameter, in the order of weights(): same shape and dtype, contiguous, CPU; undefined where the parameter
+  /// got no gradient. The exchange keeps references until the step is over: compute() must make new tensors each time.
   std::vector<torch::Tensor> gradients;
   double loss = 0.0;
 };
@@ -49,7 +49,8 @@ struct evaluation {
   std::int64_t samples = 0;
 };
 
-/// The user's side of training: pure maths, no threads, no I/O. One a peer; the mesh makes it, feeds it and replaces it.
+/// The user's side of training: pure maths, no threads, no I/O. One a peer; the mesh makes it, feeds it and replaces
+/// it.
 ///
 /// Thread  one compute slot at a time, save state(stable), which may run beside compute().
 /// Errors  an exception from any member ends the peer with its text as the reason; the supervisor starts another.
@@ -60,7 +61,8 @@ class trainer {
   /// Returns the gradient for the samples of this step; called only with samples. Must depend on the state and the
   /// context alone, so that another trainer with the same state finds the same bits.
   [[nodiscard]] virtual contribution compute(const step_context& where) = 0;
-  /// Moves the state one step on with the mean gradient; mean[i] is undefined when no rank had a gradient for i. Reads `mean`, never writes it.
+  /// Moves the state one step on with the mean gradient; mean[i] is undefined when no rank had a gradient for i. Reads
+  /// `mean`, never writes it.
   virtual void apply(const step_context& where, const std::vector<torch::Tensor>& mean) = 0;
 
   /// Names, in order, what is averaged and hashed: parameters first, then buffers as "buffer/NAME".

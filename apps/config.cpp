@@ -16,9 +16,13 @@ key_table keys_of(train_config& c) {
   keys.path("run_dir", c.run_dir);
   keys.unsigned_integer("seed", c.mesh.seed);
   keys.text("data.format", c.data.format, {"idx", "csv"});
-  for (auto [name, where] : {std::pair{"data.train_images", &c.data.train_images}, {"data.train_labels", &c.data.train_labels},
-                             {"data.test_images", &c.data.test_images}, {"data.test_labels", &c.data.test_labels},
-                             {"data.train", &c.data.train}, {"data.test", &c.data.test}, {"data.label", &c.data.label}})
+  for (auto [name, where] : {std::pair{"data.train_images", &c.data.train_images},
+                             {"data.train_labels", &c.data.train_labels},
+                             {"data.test_images", &c.data.test_images},
+                             {"data.test_labels", &c.data.test_labels},
+                             {"data.train", &c.data.train},
+                             {"data.test", &c.data.test},
+                             {"data.label", &c.data.label}})
     keys.text(name, *where);
   keys.number("data.mean", c.data.mean);
   keys.number("data.deviation", c.data.deviation);
@@ -57,7 +61,8 @@ key_table keys_of(train_config& c) {
 
 optimizer_options optimizer_of(const train_config& c) {
   auto options = make_optimizer_options(c.optimizer, c.learning_rate);
-  if (auto* sgd = std::get_if<torch::optim::SGDOptions>(&options)) sgd->momentum(c.momentum).weight_decay(c.weight_decay);
+  if (auto* sgd = std::get_if<torch::optim::SGDOptions>(&options))
+    sgd->momentum(c.momentum).weight_decay(c.weight_decay);
   if (auto* adam = std::get_if<torch::optim::AdamOptions>(&options)) adam->weight_decay(c.weight_decay);
   if (auto* adamw = std::get_if<torch::optim::AdamWOptions>(&options)) adamw->weight_decay(c.weight_decay);
   return options;
@@ -76,13 +81,17 @@ dataset_ptr open_data(const data_options& d, bool test) {
   if (d.deviation <= 0.0) throw error(errc::invalid_input, "data.deviation must be above 0");
   if (test && d.test_images.empty() && d.test_labels.empty()) return nullptr;
   const idx_options options{.mean = d.mean, .deviation = d.deviation};
-  return test ? idx_dataset(required(d.test_images, "data.test_images"), required(d.test_labels, "data.test_labels"), options)
-              : idx_dataset(required(d.train_images, "data.train_images"), required(d.train_labels, "data.train_labels"), options);
+  return test ? idx_dataset(required(d.test_images, "data.test_images"), required(d.test_labels, "data.test_labels"),
+                            options)
+              : idx_dataset(required(d.train_images, "data.train_images"),
+                            required(d.train_labels, "data.train_labels"), options);
 }
 
 schedule schedule_of(const train_config& c, std::uint64_t total_steps) {
   schedule made;
-  made.how = c.schedule_name == "cosine" ? schedule::kind::cosine : c.schedule_name == "step" ? schedule::kind::step : schedule::kind::constant;
+  made.how = c.schedule_name == "cosine" ? schedule::kind::cosine
+             : c.schedule_name == "step" ? schedule::kind::step
+                                         : schedule::kind::constant;
   made.warmup_steps = static_cast<std::uint64_t>(std::max<std::int64_t>(c.warmup_steps, 0));
   made.step_size = static_cast<std::uint64_t>(std::max<std::int64_t>(c.schedule_step_size, 1));
   made.gamma = c.schedule_gamma;

@@ -14,11 +14,11 @@ namespace planaria::apps {
 
 /// Where the samples are.
 struct data_options {
-  std::string format = "idx";  ///< "idx" or "csv"
+  std::string format = "idx";                                        ///< "idx" or "csv"
   std::string train_images, train_labels, test_images, test_labels;  ///< idx
-  std::string train, test, label;  ///< csv files and the label's column
-  double mean = 0.0;               ///< idx: subtracted from pixels in [0, 1]
-  double deviation = 1.0;          ///< idx: then divided by
+  std::string train, test, label;                                    ///< csv files and the label's column
+  double mean = 0.0;                                                 ///< idx: subtracted from pixels in [0, 1]
+  double deviation = 1.0;                                            ///< idx: then divided by
 };
 
 /// A configuration file of `planaria train`, read and checked.
@@ -39,10 +39,12 @@ struct train_config {
 };
 
 /// Reads a TOML file and the `key=value` settings that override it.
-/// Errors: errc::not_found, and errc::invalid_input with file, line, key and, for an unknown key, the nearest known one.
+/// Errors: errc::not_found, and errc::invalid_input with file, line, key and, for an unknown key, the nearest known
+/// one.
 [[nodiscard]] train_config read_config(const std::filesystem::path& file, const std::vector<std::string>& settings);
 
-/// Opens the data and fills in the mesh's trainer, datasets, schedule and faults. Errors: errc::not_found, errc::invalid_input.
+/// Opens the data and fills in the mesh's trainer, datasets, schedule and faults. Errors: errc::not_found,
+/// errc::invalid_input.
 [[nodiscard]] mesh_options make_mesh_options(const train_config& config);
 
 }  // namespace planaria::apps

@@ -42,7 +42,8 @@ void key_table::text(std::string name, std::string& to, std::vector<std::string>
   keys_.push_back({std::move(name), [&to, allowed = std::move(allowed)](const toml::node& node) -> std::string {
                      const auto value = node.value_exact<std::string>();
                      if (!value) return "text";
-                     if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), *value) == allowed.end()) return "one of " + joined(allowed);
+                     if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), *value) == allowed.end())
+                       return "one of " + joined(allowed);
                      to = *value;
                      return {};
                    }});
@@ -128,7 +129,8 @@ void key_table::integers(std::string name, std::vector<std::int64_t>& to) {
 
 void key_table::milliseconds(std::string name, std::chrono::milliseconds& to) {
   keys_.push_back({std::move(name), [&to](const toml::node& node) -> std::string {
-                     if (!node.is_integer() || *node.value<std::int64_t>() < 0) return "milliseconds, a whole number, 0 or more";
+                     if (!node.is_integer() || *node.value<std::int64_t>() < 0)
+                       return "milliseconds, a whole number, 0 or more";
                      to = std::chrono::milliseconds(*node.value<std::int64_t>());
                      return {};
                    }});
@@ -160,17 +162,20 @@ void key_table::visit(const toml::table& table, const std::string& prefix, const
 }
 
 void key_table::read(const std::filesystem::path& file, const std::vector<std::string>& settings) const {
-  if (!std::filesystem::is_regular_file(file)) throw error(errc::not_found, file.string() + ": there is no such configuration file");
+  if (!std::filesystem::is_regular_file(file))
+    throw error(errc::not_found, file.string() + ": there is no such configuration file");
   try {
     visit(toml::parse_file(file.string()), "", file.string());
   } catch (const toml::parse_error& bad) {
     std::ostringstream text;
-    text << file.string() << ":" << bad.source().begin.line << ":" << bad.source().begin.column << ": " << bad.description();
+    text << file.string() << ":" << bad.source().begin.line << ":" << bad.source().begin.column << ": "
+         << bad.description();
     throw error(errc::invalid_input, text.str());
   }
   for (const auto& setting : settings) {
     const auto equals = setting.find('=');
-    if (equals == std::string::npos || equals == 0) throw error(errc::invalid_input, "--set \"" + setting + "\": write key=value");
+    if (equals == std::string::npos || equals == 0)
+      throw error(errc::invalid_input, "--set \"" + setting + "\": write key=value");
     const auto name = setting.substr(0, equals);
     const auto value = setting.substr(equals + 1);
     try {

@@ -25,8 +25,8 @@ class key_table {
   void integers(std::string name, std::vector<std::int64_t>& to);
   void milliseconds(std::string name, std::chrono::milliseconds& to);
 
-  /// Sets every key that the file has, then every `key=value` of `settings`; a value there is TOML, or text as it stands.
-  /// Errors: errc::not_found, errc::invalid_input with place, key and remedy.
+  /// Sets every key that the file has, then every `key=value` of `settings`; a value there is TOML, or text as it
+  /// stands. Errors: errc::not_found, errc::invalid_input with place, key and remedy.
   void read(const std::filesystem::path& file, const std::vector<std::string>& settings) const;
 
  private:

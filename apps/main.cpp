@@ -21,10 +21,8 @@ int exit_code(planaria::errc code) {
     case errc::newer_format:
     case errc::corrupt:
     case errc::io:
-    case errc::disk_full:
-      return 2;
-    default:
-      return 1;
+    case errc::disk_full: return 2;
+    default: return 1;
   }
 }
 

@@ -6,11 +6,14 @@ namespace planaria::apps {
 namespace {
 
 void check(const model_options& o) {
-  if (o.name != "cnn" && o.name != "mlp") throw error(errc::invalid_input, "model.name \"" + o.name + "\" is not known; use cnn or mlp");
+  if (o.name != "cnn" && o.name != "mlp")
+    throw error(errc::invalid_input, "model.name \"" + o.name + "\" is not known; use cnn or mlp");
   for (const auto width : o.hidden)
-    if (width < 1) throw error(errc::invalid_input, "model.hidden has a width of " + std::to_string(width) + "; at least 1");
+    if (width < 1)
+      throw error(errc::invalid_input, "model.hidden has a width of " + std::to_string(width) + "; at least 1");
   for (const auto channels : o.channels)
-    if (channels < 1) throw error(errc::invalid_input, "model.channels has " + std::to_string(channels) + "; at least 1");
+    if (channels < 1)
+      throw error(errc::invalid_input, "model.channels has " + std::to_string(channels) + "; at least 1");
   if (o.dropout < 0.0 || o.dropout >= 1.0) throw error(errc::invalid_input, "model.dropout must be in [0, 1)");
 }
 
@@ -58,9 +61,12 @@ std::function<model(const model_context&)> make_model_function(const model_optio
       return make_model(net);
     };
   }
-  if (shape.size() != 4) throw error(errc::invalid_input, "model cnn needs images [n, channels, rows, columns]; this data has " + std::to_string(shape.size()) + " dimensions");
+  if (shape.size() != 4)
+    throw error(errc::invalid_input, "model cnn needs images [n, channels, rows, columns]; this data has " +
+                                         std::to_string(shape.size()) + " dimensions");
   const auto shrink = std::int64_t{1} << options.channels.size();
-  if (shape[2] < shrink || shape[3] < shrink) throw error(errc::invalid_input, "model.channels has more layers than the images can be halved");
+  if (shape[2] < shrink || shape[3] < shrink)
+    throw error(errc::invalid_input, "model.channels has more layers than the images can be halved");
   return [options, shape, classes, shrink](const model_context& context) {
     torch::nn::Sequential net;
     auto inputs = shape[1];

@@ -39,7 +39,8 @@ void progress_display::show(const mesh_progress& now) {
   std::lock_guard lock(mutex_);
   const auto time = std::chrono::steady_clock::now();
   const bool last = now.step == now.total_steps;
-  const auto interval = terminal_ ? std::chrono::milliseconds(terminal_interval) : std::chrono::milliseconds(plain_interval);
+  const auto interval =
+      terminal_ ? std::chrono::milliseconds(terminal_interval) : std::chrono::milliseconds(plain_interval);
   if (!last && time - last_ < interval) return;
   last_ = time;
   const auto done = static_cast<double>(now.step) / static_cast<double>(std::max<std::uint64_t>(now.total_steps, 1));
@@ -57,7 +58,8 @@ void progress_display::show(const mesh_progress& now) {
   }
   const auto filled = static_cast<int>(done * bar_width);
   clear_line();
-  std::cout << '[' << std::string(static_cast<std::size_t>(filled), '#') << std::string(static_cast<std::size_t>(bar_width - filled), '.') << "] " << figures << std::flush;
+  std::cout << '[' << std::string(static_cast<std::size_t>(filled), '#')
+            << std::string(static_cast<std::size_t>(bar_width - filled), '.') << "] " << figures << std::flush;
   line_open_ = true;
 }
 
@@ -65,7 +67,8 @@ void progress_display::show(const event& what) {
   if (!worth_telling(what.kind)) return;
   std::lock_guard lock(mutex_);
   clear_line();
-  std::cout << fmt::format("  {:<12} {} #{}  {}", to_string(what.kind), what.path, what.incarnation, what.reason) << std::endl;
+  std::cout << fmt::format("  {:<12} {} #{}  {}", to_string(what.kind), what.path, what.incarnation, what.reason)
+            << std::endl;
 }
 
 void progress_display::finish() {
@@ -75,11 +78,12 @@ void progress_display::finish() {
 }
 
 std::string recovery_text(const std::vector<recovery>& all) {
-  auto text = fmt::format("{:<28} {:>4} {:>10} {:>10} {:>10} {:>10} {:>11}  {}\n", "recovery (ms since death)", "inc", "detected",
-                          "respawned", "recovered", "caught up", "recomputed", "reason");
+  auto text = fmt::format("{:<28} {:>4} {:>10} {:>10} {:>10} {:>10} {:>11}  {}\n", "recovery (ms since death)", "inc",
+                          "detected", "respawned", "recovered", "caught up", "recomputed", "reason");
   for (const auto& r : all)
-    text += fmt::format("{:<28} {:>4} {:>10} {:>10} {:>10} {:>10} {:>11}  {}\n", r.path, r.incarnation, cell(r.detected_us),
-                        cell(r.respawned_us), cell(r.recovered_us), cell(r.caught_up_us), cell(r.recomputed_us), r.reason);
+    text +=
+        fmt::format("{:<28} {:>4} {:>10} {:>10} {:>10} {:>10} {:>11}  {}\n", r.path, r.incarnation, cell(r.detected_us),
+                    cell(r.respawned_us), cell(r.recovered_us), cell(r.caught_up_us), cell(r.recomputed_us), r.reason);
   return text;
 }
 

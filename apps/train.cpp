@@ -8,8 +8,8 @@
 #include <planaria/runtime/node.hpp>
 #include <planaria/storage/error.hpp>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <iostream>
 
@@ -71,9 +71,11 @@ void print_result(const mesh_result& result, const run_summary& summary) {
   if (result.already_complete) std::cout << "the run is complete already: nothing was left to do\n";
   if (!result.complete) std::cout << fmt::format("stopped at step {}; go on with --resume\n", result.steps);
   if (result.test.samples > 0)
-    std::cout << fmt::format("test accuracy  {:.2f} % of {} samples, loss {:.4f}\n", 100 * result.test.accuracy, result.test.samples, result.test.loss);
+    std::cout << fmt::format("test accuracy  {:.2f} % of {} samples, loss {:.4f}\n", 100 * result.test.accuracy,
+                             result.test.samples, result.test.loss);
   std::cout << "weights hash   " << result.weights_hash << '\n';
-  std::cout << fmt::format("samples        {} lost, {} duplicated in {} complete epochs\n", summary.lost(), summary.duplicated(), summary.complete_epochs());
+  std::cout << fmt::format("samples        {} lost, {} duplicated in {} complete epochs\n", summary.lost(),
+                           summary.duplicated(), summary.complete_epochs());
   if (!summary.recoveries.empty()) std::cout << '\n' << recovery_text(summary.recoveries);
 }
 
@@ -93,6 +95,7 @@ void add_train(CLI::App& app, train_arguments& to) {
 
 int run_train(const train_arguments& arguments) {
   warn_about_blas(std::cerr);
+  keep_freed_memory();
   const auto config = config_of(arguments);
   const auto options = make_mesh_options(config);
   // Before the run directory is made: a refused run leaves nothing behind.

@@ -56,20 +56,24 @@ compute_pool& child_context::compute() const noexcept { return record_->parts->c
 event_log& child_context::events() const noexcept { return record_->parts->events; }
 store* child_context::store() const noexcept { return record_->parts->store.get(); }
 void child_context::on_fenced(std::function<void()> action) const { record_->on_fenced(std::move(action)); }
-void child_context::fail(std::string_view text) const { record_->end(detail::make_reason(errc::user_error, std::string(text))); }
+void child_context::fail(std::string_view text) const {
+  record_->end(detail::make_reason(errc::user_error, std::string(text)));
+}
 void child_context::finish() const { record_->end(detail::make_reason(errc::stopped, {})); }
 
 namespace {
 
-std::string state_key(const child_record& record, std::string_view key) { return "state/" + record.path + "/" + std::string(key); }
+std::string state_key(const child_record& record, std::string_view key) {
+  return "state/" + record.path + "/" + std::string(key);
+}
 
 }  // namespace
 
 void durable_state::put(std::string_view key, std::string_view value) const {
   auto held = record_->hold_fence();
   if (record_->fenced())
-    throw error(errc::fenced, record_->path + ": incarnation " + std::to_string(record_->incarnation) + " has been replaced, so \"" +
-                                  std::string(key) + "\" was not written");
+    throw error(errc::fenced, record_->path + ": incarnation " + std::to_string(record_->incarnation) +
+                                  " has been replaced, so \"" + std::string(key) + "\" was not written");
   auto& parts = *record_->parts;
   if (parts.store) {
     parts.store->commit(batch{}.put(state_key(*record_, key), value));

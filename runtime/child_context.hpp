@@ -33,7 +33,8 @@ class durable_state {
 
 /// What an incarnation of a supervised child is given: who it is, what it may use, and whether it still counts.
 ///
-/// A cheap handle, copied freely, any thread. It keeps nothing of the node alive; a child must not use it after the node is gone.
+/// A cheap handle, copied freely, any thread. It keeps nothing of the node alive; a child must not use it after the
+/// node is gone.
 class child_context {
  public:
   /// Where the child stands in the tree, such as "train/mesh/peer-3".
@@ -56,8 +57,9 @@ class child_context {
   void fail(std::string_view text) const;
   /// Ends this incarnation normally, from any thread: a transient child is then not started again.
   void finish() const;
-  /// Calls `action` once, when this incarnation is declared dead (killed, failed, hung, stopped or finished), on a control
-  /// thread: it must be quick and must not throw. At once when that has happened already; a later call replaces an earlier one.
+  /// Calls `action` once, when this incarnation is declared dead (killed, failed, hung, stopped or finished), on a
+  /// control thread: it must be quick and must not throw. At once when that has happened already; a later call replaces
+  /// an earlier one.
   void on_fenced(std::function<void()> action) const;
 
   /// Used by the supervisor alone.

@@ -11,13 +11,16 @@ namespace planaria {
 namespace detail {
 
 void check_spec(const child_spec& spec) {
-  const auto refuse = [&](const std::string& why) { throw error(errc::invalid_input, "child \"" + spec.id + "\": " + why); };
+  const auto refuse = [&](const std::string& why) {
+    throw error(errc::invalid_input, "child \"" + spec.id + "\": " + why);
+  };
   const bool plain = std::all_of(spec.id.begin(), spec.id.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
   });
   if (spec.id.empty() || !plain) refuse("an id is one or more letters, digits, '-', '_' and '.'");
   if (!spec.start) refuse("it has no start function");
-  if (spec.significant && spec.restart == restart::permanent) refuse("a permanent child never ends, so it cannot be significant");
+  if (spec.significant && spec.restart == restart::permanent)
+    refuse("a permanent child never ends, so it cannot be significant");
   if (spec.progress_deadline.count() < 0) refuse("its progress deadline is negative");
   if (spec.start_deadline.count() <= 0) refuse("its start deadline is not positive");
   if (spec.shutdown.after.count() < 0) refuse("its shutdown timeout is negative");

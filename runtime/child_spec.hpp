@@ -49,8 +49,8 @@ struct child_spec {
   planaria::restart restart = planaria::restart::permanent;
   planaria::shutdown shutdown = {};
   child_type type = child_type::worker;
-  /// Its end for good may end the supervisor (auto_shutdown): a transient child's orderly end, a temporary one's any end. Refused for
-  /// a permanent child.
+  /// Its end for good may end the supervisor (auto_shutdown): a transient child's orderly end, a temporary one's any
+  /// end. Refused for a permanent child.
   bool significant = false;
   /// The longest silence between two child_context::progress() calls before the child counts as hung and dead. 0: none.
   std::chrono::milliseconds progress_deadline{0};
@@ -78,7 +78,7 @@ struct backoff {
   std::chrono::milliseconds step{50};    ///< before the second attempt in a row
   double factor = 2.0;                   ///< growth from attempt to attempt
   std::chrono::milliseconds maximum{5000};
-  double jitter = 0.2;                   ///< the share by which a pause is drawn shorter or longer
+  double jitter = 0.2;                          ///< the share by which a pause is drawn shorter or longer
   std::chrono::milliseconds reset_after{1000};  ///< a child that lives this long starts again from `initial`
 };
 

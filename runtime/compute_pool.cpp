@@ -68,7 +68,8 @@ void run_one(pool_state& pool, const std::shared_ptr<compute_job>& job, std::uni
 // noexcept: an exception that gets here is a bug of ours, and ends the process.
 void serve(const std::shared_ptr<pool_state>& pool) noexcept {
   // On Linux the niceness of a thread is its own.
-  if (pool->options.nice != 0) static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), pool->options.nice));
+  if (pool->options.nice != 0)
+    static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), pool->options.nice));
   if (pool->options.on_thread_start) pool->options.on_thread_start();
   std::unique_lock lock(pool->mutex);
   for (;;) {
@@ -119,7 +120,9 @@ struct compute_pool::impl {
   std::shared_ptr<pool_state> state = std::make_shared<pool_state>();
 };
 
-compute_pool::compute_pool(compute_options options) : impl_(std::make_shared<impl>()) { impl_->state->options = std::move(options); }
+compute_pool::compute_pool(compute_options options) : impl_(std::make_shared<impl>()) {
+  impl_->state->options = std::move(options);
+}
 
 compute_pool::~compute_pool() { close(); }
 
@@ -143,11 +146,13 @@ compute_handle compute_pool::run(std::string owner, std::function<void()> body) 
   std::lock_guard lock(state.mutex);
   if (state.closed) throw error(errc::stopped, job->owner + ": the compute pool is closed");
   if (state.abandoned >= state.options.max_abandoned)
-    throw error(errc::limit_reached, job->owner + ": " + std::to_string(state.abandoned) +
-                                         " compute slots are held by children that are dead but do not return (max_abandoned)");
+    throw error(errc::limit_reached,
+                job->owner + ": " + std::to_string(state.abandoned) +
+                    " compute slots are held by children that are dead but do not return (max_abandoned)");
   if (state.idle <= state.waiting.size()) {
     if (state.threads >= state.options.max_slots)
-      throw error(errc::limit_reached, job->owner + ": all " + std::to_string(state.threads) + " compute slots are taken (max_slots)");
+      throw error(errc::limit_reached,
+                  job->owner + ": all " + std::to_string(state.threads) + " compute slots are taken (max_slots)");
     ++state.threads;
     std::thread([pool = impl_->state] { serve(pool); }).detach();
   }

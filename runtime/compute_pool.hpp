@@ -15,7 +15,8 @@ struct compute_options {
   int nice = 10;
   /// The most slots that may live at once, abandoned ones included; a further run() is refused.
   std::size_t max_slots = 64;
-  /// The most slots that may be abandoned and not yet returned; at the limit run() is refused, so that the owner's supervisor escalates.
+  /// The most slots that may be abandoned and not yet returned; at the limit run() is refused, so that the owner's
+  /// supervisor escalates.
   std::size_t max_abandoned = 8;
 };
 
@@ -25,8 +26,8 @@ struct compute_job;
 class compute_handle {
  public:
   compute_handle() = default;
-  /// Gives the slot up: the owner is dead or hung. The thread cannot be killed; it is counted as abandoned until its body
-  /// returns, and another slot takes its place. Does nothing when the body has returned. Any thread.
+  /// Gives the slot up: the owner is dead or hung. The thread cannot be killed; it is counted as abandoned until its
+  /// body returns, and another slot takes its place. Does nothing when the body has returned. Any thread.
   void abandon();
   [[nodiscard]] bool done() const;
   /// Whether abandon() came first.
@@ -47,9 +48,9 @@ struct compute_counts {
 
 /// Threads for what must not run on CAF's cooperative scheduler: training steps of milliseconds to seconds.
 ///
-/// One thread a slot, grown on demand and reused. Owned by the node; any thread may call. A body must not let exceptions
-/// out: the pool ends the process with a message if one does (that is a bug of ours; user code is wrapped by its actor).
-/// The destructor closes it: what is hung then goes on without an owner, and holds nothing of the pool up.
+/// One thread a slot, grown on demand and reused. Owned by the node; any thread may call. A body must not let
+/// exceptions out: the pool ends the process with a message if one does (that is a bug of ours; user code is wrapped by
+/// its actor). The destructor closes it: what is hung then goes on without an owner, and holds nothing of the pool up.
 class compute_pool {
  public:
   explicit compute_pool(compute_options options = {});
@@ -61,7 +62,8 @@ class compute_pool {
   /// when max_abandoned slots are held by zombies.
   compute_handle run(std::string owner, std::function<void()> body);
   [[nodiscard]] compute_counts counts() const;
-  /// Takes no more bodies and waits a bounded time for those that run; returns how many threads are left, hung in user code.
+  /// Takes no more bodies and waits a bounded time for those that run; returns how many threads are left, hung in user
+  /// code.
   std::size_t close();
 
  private:

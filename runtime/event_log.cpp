@@ -45,7 +45,8 @@ event decode(std::uint64_t sequence, std::string_view bytes) {
           .path = record.path(),
           .incarnation = record.incarnation(),
           .reason = record.reason(),
-          .at = system_clock::time_point(std::chrono::duration_cast<system_clock::duration>(std::chrono::microseconds(record.at_us()))),
+          .at = system_clock::time_point(
+              std::chrono::duration_cast<system_clock::duration>(std::chrono::microseconds(record.at_us()))),
           .ticks = record.ticks(),
           .took_us = record.took_us()};
 }
@@ -108,15 +109,14 @@ std::vector<recovery> recovery_table(const std::vector<event>& events) {
     if (current != open.end() && e.incarnation <= dead[current->second]) current = open.end();
     const auto since = [&] { return static_cast<double>(e.ticks - begun[current->second]) / 1e3; };
     switch (e.kind) {
-      case event_kind::killed:
-        kills[e.path] = {e.incarnation, e.ticks};
-        break;
+      case event_kind::killed: kills[e.path] = {e.incarnation, e.ticks}; break;
       case event_kind::detected: {
         const auto kill = kills.find(e.path);
         const bool injected = kill != kills.end() && kill->second.first == e.incarnation;
         dead.push_back(e.incarnation);
         begun.push_back(injected ? kill->second.second : e.ticks);
-        all.push_back({.path = e.path, .reason = e.reason, .detected_us = static_cast<double>(e.ticks - begun.back()) / 1e3});
+        all.push_back(
+            {.path = e.path, .reason = e.reason, .detected_us = static_cast<double>(e.ticks - begun.back()) / 1e3});
         open[e.path] = all.size() - 1;
         break;
       }
@@ -126,7 +126,8 @@ std::vector<recovery> recovery_table(const std::vector<event>& events) {
         all[current->second].respawned_us = since();
         break;
       case event_kind::recovered:
-        if (current != open.end() && all[current->second].incarnation <= e.incarnation) all[current->second].recovered_us = since();
+        if (current != open.end() && all[current->second].incarnation <= e.incarnation)
+          all[current->second].recovered_us = since();
         break;
       case event_kind::caught_up:
         if (current == open.end() || all[current->second].incarnation > e.incarnation) break;
@@ -135,8 +136,7 @@ std::vector<recovery> recovery_table(const std::vector<event>& events) {
         all[current->second].recomputed_us = static_cast<double>(e.took_us);
         open.erase(current);
         break;
-      default:
-        break;
+      default: break;
     }
   }
   return all;
@@ -150,15 +150,16 @@ struct event_log::impl {
 
   std::mutex store_mutex;
   mutable std::mutex mutex;
-  std::deque<event> kept;      // guarded by mutex
-  std::uint64_t count = 0;     // guarded by mutex
+  std::deque<event> kept;   // guarded by mutex
+  std::uint64_t count = 0;  // guarded by mutex
 
   std::mutex subscribers_mutex;
   std::map<std::uint64_t, subscriber> subscribers;  // guarded by subscribers_mutex
   std::uint64_t next_subscriber = 1;
 };
 
-event_log::event_log(planaria::store* where, const std::string& log_level, std::size_t capacity) : impl_(std::make_unique<impl>()) {
+event_log::event_log(planaria::store* where, const std::string& log_level, std::size_t capacity)
+    : impl_(std::make_unique<impl>()) {
   impl_->store = where;
   impl_->capacity = capacity;
   impl_->log = std::make_shared<spdlog::logger>("planaria", std::make_shared<spdlog::sinks::stderr_sink_mt>());

@@ -64,8 +64,9 @@ struct recovery {
 
 /// Who died, why, and when it was detected, respawned, recovered and caught up: persisted, streamed and logged.
 ///
-/// Any thread. A record is written to the control family without an fsync (survives kill -9), handed to every subscriber
-/// on the recording thread, and logged through spdlog at info (escalations and refusals at warn). Keeps the newest `capacity` events in memory.
+/// Any thread. A record is written to the control family without an fsync (survives kill -9), handed to every
+/// subscriber on the recording thread, and logged through spdlog at info (escalations and refusals at warn). Keeps the
+/// newest `capacity` events in memory.
 class event_log {
  public:
   explicit event_log(planaria::store* where, const std::string& log_level = "warn", std::size_t capacity = 100'000);

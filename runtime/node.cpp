@@ -16,8 +16,8 @@
 namespace planaria {
 namespace {
 
-using std::chrono::steady_clock;
 using detail::supervisor_actor;
+using std::chrono::steady_clock;
 
 // What a supervisor needs at most to answer a question that takes no time.
 constexpr std::chrono::milliseconds answer_deadline{10'000};
@@ -70,8 +70,8 @@ struct node::impl {
   std::atomic<std::uint64_t> root_incarnation{0};  // written under mutex
   std::mutex mutex;
   std::condition_variable change;
-  caf::actor root;                       // guarded by mutex, as all below
-  std::vector<child_spec> specs;         // of the root's children, from which a dead root is built anew
+  caf::actor root;                // guarded by mutex, as all below
+  std::vector<child_spec> specs;  // of the root's children, from which a dead root is built anew
   std::shared_ptr<child_record> root_record;
   std::vector<steady_clock::time_point> root_deaths;
   bool root_alive = false;
@@ -142,11 +142,13 @@ void node::impl::close() {
   const auto left = parts->compute.close();
   // ~actor_system waits for ever for an actor that does not end: such a one keeps the system instead.
   const auto until = steady_clock::now() + std::chrono::seconds(2);
-  while (system->registry().running() != 0 && steady_clock::now() < until) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  while (system->registry().running() != 0 && steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
   const auto stuck = system->registry().running();
   if (stuck != 0 || left != 0)
-    parts->events.record(event_kind::note, "", 0, std::to_string(stuck) + " actors and " + std::to_string(left) +
-                                                      " compute slots did not end with the node and are left alone");
+    parts->events.record(event_kind::note, "", 0,
+                         std::to_string(stuck) + " actors and " + std::to_string(left) +
+                             " compute slots did not end with the node and are left alone");
   if (stuck != 0) static_cast<void>(system.release());
   system.reset();
   parts->events.detach();
@@ -155,7 +157,9 @@ void node::impl::close() {
 
 caf::actor node::impl::supervisor_at(std::string_view path) {
   auto actor = parts->registry.find(path).current();
-  if (!actor) throw error(errc::not_found, path.empty() ? std::string("the node has no living root") : "no supervisor lives at \"" + std::string(path) + "\"");
+  if (!actor)
+    throw error(errc::not_found, path.empty() ? std::string("the node has no living root")
+                                              : "no supervisor lives at \"" + std::string(path) + "\"");
   return actor;
 }
 
@@ -163,7 +167,8 @@ std::string node::impl::ask(std::string_view supervisor, std::chrono::millisecon
                             std::function<void(supervisor_actor&, const supervisor_actor::answer&)> what) {
   const auto to = std::make_shared<std::promise<std::string>>();
   auto future = to->get_future();
-  caf::anon_send(supervisor_at(supervisor), detail::supervisor_command{[to, what = std::move(what)](supervisor_actor& s) {
+  caf::anon_send(supervisor_at(supervisor),
+                 detail::supervisor_command{[to, what = std::move(what)](supervisor_actor& s) {
                    try {
                      what(s, to);
                    } catch (const error&) {
@@ -171,7 +176,8 @@ std::string node::impl::ask(std::string_view supervisor, std::chrono::millisecon
                    }
                  }});
   if (future.wait_for(deadline) != std::future_status::ready)
-    throw error(errc::timeout, "the supervisor \"" + std::string(supervisor) + "\" did not answer within " + std::to_string(deadline.count()) + " ms");
+    throw error(errc::timeout, "the supervisor \"" + std::string(supervisor) + "\" did not answer within " +
+                                   std::to_string(deadline.count()) + " ms");
   try {
     return future.get();
   } catch (const std::future_error&) {
@@ -189,7 +195,8 @@ std::string node::start(child_spec spec, std::string_view under) {
   const bool keep = under.empty() && impl_->remember(spec);
   const auto id = spec.id;
   try {
-    return impl_->ask(under, deadline, [spec = std::move(spec)](supervisor_actor& s, const auto& to) { s.add(spec, to); });
+    return impl_->ask(under, deadline,
+                      [spec = std::move(spec)](supervisor_actor& s, const auto& to) { s.add(spec, to); });
   } catch (const error&) {
     if (keep) impl_->forget(id);
     throw;
@@ -249,7 +256,8 @@ void node::impl::view_into(child_view& of) {
 }
 
 child_view node::tree() const {
-  child_view top{.type = child_type::supervisor, .status = child_status::running, .incarnation = impl_->root_incarnation};
+  child_view top{
+      .type = child_type::supervisor, .status = child_status::running, .incarnation = impl_->root_incarnation};
   impl_->view_into(top);
   return top;
 }
@@ -270,12 +278,14 @@ child_view node::tree(const planaria::store& where) {
     const std::string path(key.substr(prefix.size()));
     if (!record.ParseFromArray(value.data(), static_cast<int>(value.size())))
       throw error(errc::corrupt, "the record of the child \"" + path + "\" cannot be read");
-    const auto status = record.status() >= 1 && record.status() <= 5 ? static_cast<child_status>(record.status() - 1) : child_status::stopped;
-    all.push_back({record.position(), {.path = path,
-                                       .type = record.type() == 2 ? child_type::supervisor : child_type::worker,
-                                       .status = status,
-                                       .incarnation = record.incarnation(),
-                                       .restarts = record.restarts()}});
+    const auto status = record.status() >= 1 && record.status() <= 5 ? static_cast<child_status>(record.status() - 1)
+                                                                     : child_status::stopped;
+    all.push_back({record.position(),
+                   {.path = path,
+                    .type = record.type() == 2 ? child_type::supervisor : child_type::worker,
+                    .status = status,
+                    .incarnation = record.incarnation(),
+                    .restarts = record.restarts()}});
     return true;
   });
   // Parents come before their children in byte order of the paths.

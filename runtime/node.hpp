@@ -61,7 +61,8 @@ class node {
   /// Returns its path. Errors: errc::already_exists, errc::not_found (no such supervisor), errc::invalid_input, or what
   /// its init failed with.
   std::string start(child_spec spec, std::string_view under = {});
-  /// Stops the child, and what is below it, in reverse start order; its spec stays, so that restart() can start it again.
+  /// Stops the child, and what is below it, in reverse start order; its spec stays, so that restart() can start it
+  /// again.
   void stop(std::string_view path);
   /// Starts a stopped child again.
   void restart(std::string_view path);

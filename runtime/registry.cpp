@@ -33,7 +33,8 @@ std::uint64_t ref::incarnation() const noexcept { return slot_->incarnation.load
 caf::actor ref::wait(std::chrono::milliseconds deadline) const {
   std::unique_lock lock(slot_->mutex);
   if (!slot_->change.wait_for(lock, deadline, [this] { return slot_->incarnation != 0; }))
-    throw error(errc::timeout, slot_->path + ": no incarnation lives after " + std::to_string(deadline.count()) + " ms");
+    throw error(errc::timeout,
+                slot_->path + ": no incarnation lives after " + std::to_string(deadline.count()) + " ms");
   return caf::actor_cast<caf::actor>(slot_->address);
 }
 
@@ -41,7 +42,8 @@ struct registry::impl {
   std::shared_ptr<registry_slot> slot(std::string_view path) {
     std::lock_guard lock(mutex);
     auto found = slots.find(path);
-    if (found == slots.end()) found = slots.emplace(std::string(path), std::make_shared<registry_slot>(std::string(path))).first;
+    if (found == slots.end())
+      found = slots.emplace(std::string(path), std::make_shared<registry_slot>(std::string(path))).first;
     return found->second;
   }
 

@@ -23,15 +23,20 @@ std::string record_key(std::uint64_t id) { return std::string(record_prefix) + d
 std::string verified_key(std::uint64_t id) { return std::string(verified_prefix) + detail::big_endian(id); }
 std::string mark_of(const std::string& run) { return "snapshot/" + run; }
 
-std::string parts_prefix(std::uint64_t id) { return std::string(blob_prefix) + digest{id, 0}.hex().substr(0, 16) + "/"; }
+std::string parts_prefix(std::uint64_t id) {
+  return std::string(blob_prefix) + digest{id, 0}.hex().substr(0, 16) + "/";
+}
 
 std::uint64_t id_of_blob(std::string_view key) {
   std::uint64_t id = 0;
-  for (const char c : key.substr(blob_prefix.size(), 16)) id = (id << 4) | static_cast<std::uint64_t>(c <= '9' ? c - '0' : c - 'a' + 10);
+  for (const char c : key.substr(blob_prefix.size(), 16))
+    id = (id << 4) | static_cast<std::uint64_t>(c <= '9' ? c - '0' : c - 'a' + 10);
   return id;
 }
 
-std::string describe(const snapshot_info& s) { return "snapshot " + snapshot_name(s.id) + " (step " + std::to_string(s.step) + ")"; }
+std::string describe(const snapshot_info& s) {
+  return "snapshot " + snapshot_name(s.id) + " (step " + std::to_string(s.step) + ")";
+}
 
 std::int64_t microseconds(system_clock::time_point at) {
   return std::chrono::duration_cast<std::chrono::microseconds>(at.time_since_epoch()).count();
@@ -57,7 +62,8 @@ std::string record_of(const snapshot_info& s) {
   }
   record.set_committed_us(microseconds(s.committed_at));
   std::string bytes;
-  if (!record.SerializeToString(&bytes)) throw error(errc::invalid_input, describe(s) + ": its commit record is too large");
+  if (!record.SerializeToString(&bytes))
+    throw error(errc::invalid_input, describe(s) + ": its commit record is too large");
   return bytes;
 }
 
@@ -66,9 +72,11 @@ snapshot_info parse_record(std::uint64_t id, std::string_view bytes) {
   if (!record.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     throw error(errc::corrupt, "snapshot " + snapshot_name(id) + ": its commit record cannot be read");
   if (record.format() > record_format)
-    throw error(errc::newer_format, "snapshot " + snapshot_name(id) + ": written in format " + std::to_string(record.format()) +
-                                        " by a newer Planaria; this one knows formats up to " + std::to_string(record_format));
-  snapshot_info s{.id = id, .run = record.run(), .step = record.step(), .schema_hash = record.schema_hash(), .meta = record.meta()};
+    throw error(errc::newer_format,
+                "snapshot " + snapshot_name(id) + ": written in format " + std::to_string(record.format()) +
+                    " by a newer Planaria; this one knows formats up to " + std::to_string(record_format));
+  snapshot_info s{
+      .id = id, .run = record.run(), .step = record.step(), .schema_hash = record.schema_hash(), .meta = record.meta()};
   if (record.has_metric()) s.metric = record.metric();
   for (const auto& p : record.parts()) {
     s.parts.push_back({p.name(), p.bytes(), p.xxh3()});
@@ -94,8 +102,10 @@ std::vector<loaded_part> read_parts(const store& from, const snapshot_info& s) {
     const auto where = describe(s) + ", part \"" + p.name + "\": ";
     if (!bytes) throw error(errc::corrupt, where + "is missing");
     if (bytes->size() != p.bytes)
-      throw error(errc::corrupt, where + "has " + std::to_string(bytes->size()) + " bytes, not " + std::to_string(p.bytes));
-    if (hash64(std::as_bytes(std::span(*bytes))) != p.xxh3) throw error(errc::corrupt, where + "its bytes do not match their hash");
+      throw error(errc::corrupt,
+                  where + "has " + std::to_string(bytes->size()) + " bytes, not " + std::to_string(p.bytes));
+    if (hash64(std::as_bytes(std::span(*bytes))) != p.xxh3)
+      throw error(errc::corrupt, where + "its bytes do not match their hash");
     parts.push_back({p.name, std::move(*bytes)});
   }
   return parts;
@@ -119,7 +129,9 @@ void check_request(const snapshot_request& request) {
 
 }  // namespace
 
-std::string snapshot_name(std::uint64_t id) { return std::to_string(id >> 32) + "." + std::to_string(id & 0xffffffffU); }
+std::string snapshot_name(std::uint64_t id) {
+  return std::to_string(id >> 32) + "." + std::to_string(id & 0xffffffffU);
+}
 
 snapshots::snapshots(store& where, retention_policy retention) : store_(where), retention_(retention) {
   if (retention_.keep_last < 1) throw error(errc::invalid_input, "keep_last must be at least 1");
@@ -147,8 +159,13 @@ void snapshots::remove_orphans() {
 snapshot_info snapshots::write(const snapshot_request& request) {
   check_request(request);
   std::lock_guard lock(writing_);
-  snapshot_info s{.id = store_.next_id(), .run = request.run, .step = request.step, .schema_hash = request.schema_hash,
-                  .metric = request.metric, .meta = request.meta, .committed_at = system_clock::now()};
+  snapshot_info s{.id = store_.next_id(),
+                  .run = request.run,
+                  .step = request.step,
+                  .schema_hash = request.schema_hash,
+                  .metric = request.metric,
+                  .meta = request.meta,
+                  .committed_at = system_clock::now()};
   std::vector<blob> blobs;
   for (const auto& p : request.parts) {
     s.parts.push_back({p.name, p.bytes.size(), hash64(p.bytes)});
@@ -171,7 +188,8 @@ snapshot_info snapshots::write(const snapshot_request& request) {
   store_.raise_mark(mark_of(request.run), s.id);
   verify_parts(store_, s);
   s.verified_at = system_clock::now();
-  store_.put(verified_key(s.id), detail::big_endian(static_cast<std::uint64_t>(microseconds(*s.verified_at))), sync_policy::none);
+  store_.put(verified_key(s.id), detail::big_endian(static_cast<std::uint64_t>(microseconds(*s.verified_at))),
+             sync_policy::none);
   prune(request.run);
   return s;
 }
@@ -192,7 +210,8 @@ std::string snapshots::lost_since(const std::string& run, const std::vector<snap
   const auto highest = store_.mark(mark_of(run));
   const bool there = std::any_of(all.begin(), all.end(), [&](const snapshot_info& s) { return s.id >= highest; });
   if (there || highest == 0) return {};
-  return "snapshot " + snapshot_name(highest) + ": was committed, but its record is gone: the store has lost its newest records";
+  return "snapshot " + snapshot_name(highest) +
+         ": was committed, but its record is gone: the store has lost its newest records";
 }
 
 std::optional<loaded_snapshot> snapshots::recover(const std::string& run) const {

@@ -62,7 +62,8 @@ struct loaded_part {
 struct loaded_snapshot {
   snapshot_info info;
   std::vector<loaded_part> parts;
-  /// Newer snapshots that did not verify, newest first, each as "snapshot 7.2 (step 120): why". Empty when the newest was used.
+  /// Newer snapshots that did not verify, newest first, each as "snapshot 7.2 (step 120): why". Empty when the newest
+  /// was used.
   std::vector<std::string> skipped;
 };
 
@@ -79,8 +80,8 @@ struct retention_policy {
 /// The snapshots of one store: writes, lists, verifies, recovers and prunes them.
 ///
 /// A snapshot exists once its commit record is synced, which happens after its parts are ingested; a crash in between
-/// leaves parts without a record, which this class removes in the next boot. Several may share a store. Borrows the store. Every member may be called from any
-/// thread; writes are serialised.
+/// leaves parts without a record, which this class removes in the next boot. Several may share a store. Borrows the
+/// store. Every member may be called from any thread; writes are serialised.
 class snapshots {
  public:
   explicit snapshots(store& where, retention_policy retention = {});

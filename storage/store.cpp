@@ -63,7 +63,9 @@ struct store::impl {
   void check_format();
   void count_boot();
   void apply(const batch& changes, bool sync);
-  [[nodiscard]] std::string where(std::string_view key) const { return options.directory.string() + ", key \"" + std::string(key) + "\""; }
+  [[nodiscard]] std::string where(std::string_view key) const {
+    return options.directory.string() + ", key \"" + std::string(key) + "\"";
+  }
   [[nodiscard]] bool has_blob(std::string_view key) const;
   [[nodiscard]] std::uint64_t blob_bytes(std::string_view key, const std::string& header) const;
   void write_file(const fs::path& file, const std::vector<const blob*>& blobs) const;
@@ -141,11 +143,13 @@ void store::impl::check_format() {
     return;
   }
   check(status, where(format_key));
-  if (value.size() != sizeof(std::uint32_t)) throw error(errc::corrupt, where(format_key) + ": is not a format version");
+  if (value.size() != sizeof(std::uint32_t))
+    throw error(errc::corrupt, where(format_key) + ": is not a format version");
   const auto version = detail::read_big_endian<std::uint32_t>(value);
   if (version > format_version)
     throw error(errc::newer_format, options.directory.string() + ": written in format " + std::to_string(version) +
-                                        " by a newer Planaria; this one knows formats up to " + std::to_string(format_version));
+                                        " by a newer Planaria; this one knows formats up to " +
+                                        std::to_string(format_version));
 }
 
 void store::impl::count_boot() {
@@ -184,7 +188,9 @@ void store::commit(const batch& changes, sync_policy sync) {
   if (sync == sync_policy::group_commit) impl_->group->wait_synced();
 }
 
-void store::put(std::string_view key, std::string_view value, sync_policy sync) { commit(batch{}.put(key, value), sync); }
+void store::put(std::string_view key, std::string_view value, sync_policy sync) {
+  commit(batch{}.put(key, value), sync);
+}
 
 std::optional<std::string> store::get(std::string_view key) const {
   std::string value;
@@ -221,17 +227,21 @@ void store::impl::write_file(const fs::path& file, const std::vector<const blob*
     check(writer.Put(chunk_key(b->key, 0), detail::big_endian(static_cast<std::uint64_t>(b->bytes.size()))), what);
     std::uint32_t chunk = 0;
     for (std::size_t from = 0; from < b->bytes.size(); from += options.chunk_bytes)
-      check(writer.Put(chunk_key(b->key, ++chunk), slice(b->bytes.subspan(from, std::min(options.chunk_bytes, b->bytes.size() - from)))), what);
+      check(writer.Put(chunk_key(b->key, ++chunk),
+                       slice(b->bytes.subspan(from, std::min(options.chunk_bytes, b->bytes.size() - from)))),
+            what);
   }
   check(writer.Finish(), what);
 }
 
 void store::ingest(std::span<const blob> blobs) {
-  if (impl_->options.mode == open_mode::read_only) throw error(errc::invalid_input, impl_->options.directory.string() + ": opened read-only");
+  if (impl_->options.mode == open_mode::read_only)
+    throw error(errc::invalid_input, impl_->options.directory.string() + ": opened read-only");
   if (blobs.empty()) return;
   std::vector<const blob*> sorted;
   for (const auto& b : blobs) {
-    if (b.key.empty() || b.key.find('\0') != std::string::npos) throw error(errc::invalid_input, "a blob's key must not be empty or hold a NUL");
+    if (b.key.empty() || b.key.find('\0') != std::string::npos)
+      throw error(errc::invalid_input, "a blob's key must not be empty or hold a NUL");
     sorted.push_back(&b);
   }
   std::sort(sorted.begin(), sorted.end(), [](const blob* a, const blob* b) { return a->key < b->key; });
@@ -245,7 +255,8 @@ void store::ingest(std::span<const blob> blobs) {
     rocksdb::IngestExternalFileOptions how;
     how.move_files = true;
     how.write_global_seqno = false;
-    check(impl_->db->IngestExternalFile(impl_->tensors, {file.string()}, how), impl_->options.directory.string() + ": ingest");
+    check(impl_->db->IngestExternalFile(impl_->tensors, {file.string()}, how),
+          impl_->options.directory.string() + ": ingest");
   } catch (const error&) {
     std::error_code ignored;
     fs::remove(file, ignored);
@@ -273,7 +284,8 @@ std::optional<std::string> store::read_blob(std::string_view key) const {
     rocksdb::PinnableSlice part;
     const auto found = impl_->db->Get({}, impl_->tensors, chunk_key(key, ++chunk), &part);
     if (found.IsNotFound() || (found.ok() && (part.empty() || part.size() > total - bytes.size())))
-      throw error(errc::corrupt, impl_->where(key) + ": chunk " + std::to_string(chunk) + " is missing or of another length");
+      throw error(errc::corrupt,
+                  impl_->where(key) + ": chunk " + std::to_string(chunk) + " is missing or of another length");
     check(found, impl_->where(key));
     bytes.append(part.data(), part.size());
   }
@@ -303,7 +315,8 @@ void store::erase_blobs(std::string_view prefix) {
   const rocksdb::Slice last = slice(end);
   const auto what = impl_->where(prefix);
   std::lock_guard lock(impl_->ingesting);
-  check(rocksdb::DeleteFilesInRange(impl_->db.get(), impl_->tensors, &first, end.empty() ? nullptr : &last, false), what);
+  check(rocksdb::DeleteFilesInRange(impl_->db.get(), impl_->tensors, &first, end.empty() ? nullptr : &last, false),
+        what);
   // What shares a file with others is covered by a tombstone.
   rocksdb::ReadOptions how;
   if (!end.empty()) how.iterate_upper_bound = &last;
@@ -319,7 +332,8 @@ void store::erase_blobs(std::string_view prefix) {
 }
 
 void store::flush() {
-  check(impl_->db->Flush({}, impl_->control), impl_->options.directory.string() + ": the control records cannot be flushed");
+  check(impl_->db->Flush({}, impl_->control),
+        impl_->options.directory.string() + ": the control records cannot be flushed");
 }
 
 void store::raise_mark(std::string_view name, std::uint64_t value) {
@@ -336,7 +350,9 @@ std::uint64_t store::next_id() { return (impl_->boot << 32) | ++impl_->ids; }
 
 const store_options& store::options() const noexcept { return impl_->options; }
 
-std::optional<std::string> store::holder(const std::filesystem::path& directory) { return detail::holder_of(directory); }
+std::optional<std::string> store::holder(const std::filesystem::path& directory) {
+  return detail::holder_of(directory);
+}
 
 std::uint64_t store::boot() const noexcept { return impl_->boot; }
 

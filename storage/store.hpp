@@ -101,8 +101,8 @@ class store {
   /// Flushes the control family and rolls the WAL, so that the next open replays little.
   void flush();
 
-  /// Raises a number kept outside RocksDB, in the file HIGH_WATER, by which a RocksDB that has lost its newest records is found
-  /// out. Synced; does nothing when the mark is as high already.
+  /// Raises a number kept outside RocksDB, in the file HIGH_WATER, by which a RocksDB that has lost its newest records
+  /// is found out. Synced; does nothing when the mark is as high already.
   void raise_mark(std::string_view name, std::uint64_t value);
   /// The mark, 0 when there is none.
   [[nodiscard]] std::uint64_t mark(std::string_view name) const;

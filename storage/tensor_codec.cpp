@@ -60,7 +60,9 @@ void check_storable(const tensor_map& tensors) {
 // What two names of the same elements have in common; only tensors with elements can be tied.
 using identity = std::tuple<const void*, std::vector<std::int64_t>, std::vector<std::int64_t>, torch::ScalarType>;
 
-identity identity_of(const torch::Tensor& t) { return {t.data_ptr(), t.sizes().vec(), t.strides().vec(), t.scalar_type()}; }
+identity identity_of(const torch::Tensor& t) {
+  return {t.data_ptr(), t.sizes().vec(), t.strides().vec(), t.scalar_type()};
+}
 
 // For each tensor the position of the first one that it is tied to, or its own.
 std::vector<std::size_t> ties_of(const tensor_map& tensors) {
@@ -113,8 +115,8 @@ torch::Tensor decode_one(const v1::TensorEntry& entry, const loaded_part& payloa
     bytes *= static_cast<std::uint64_t>(size);
   }
   if (bytes != payload.bytes.size())
-    throw error(errc::corrupt, "the part \"" + payload.name + "\" has " + std::to_string(payload.bytes.size()) + " bytes; tensor \"" +
-                                   entry.name() + "\" needs " + std::to_string(bytes));
+    throw error(errc::corrupt, "the part \"" + payload.name + "\" has " + std::to_string(payload.bytes.size()) +
+                                   " bytes; tensor \"" + entry.name() + "\" needs " + std::to_string(bytes));
   auto out = torch::empty(std::vector<std::int64_t>(entry.sizes().begin(), entry.sizes().end()), dtype);
   if (bytes != 0) std::memcpy(out.data_ptr(), payload.bytes.data(), bytes);
   return out;
@@ -182,8 +184,10 @@ tensor_map decode_tensors(const std::vector<loaded_part>& parts, const std::stri
       continue;
     }
     const auto& first = *known->second.second;
-    if (first.dtype() != entry.dtype() || !std::equal(first.sizes().begin(), first.sizes().end(), entry.sizes().begin(), entry.sizes().end()))
-      throw error(errc::corrupt, "tensors \"" + first.name() + "\" and \"" + entry.name() + "\" share a payload but differ in shape or dtype");
+    if (first.dtype() != entry.dtype() ||
+        !std::equal(first.sizes().begin(), first.sizes().end(), entry.sizes().begin(), entry.sizes().end()))
+      throw error(errc::corrupt, "tensors \"" + first.name() + "\" and \"" + entry.name() +
+                                     "\" share a payload but differ in shape or dtype");
     all.push_back({entry.name(), known->second.first});
   }
   if (decoded.size() != index.payloads()) throw error(errc::corrupt, "the part \"" + prefix + "index\" is not whole");
@@ -210,7 +214,8 @@ void restore_into(const tensor_map& live, const tensor_map& saved) {
   if (difference.empty()) {
     const auto saved_ties = ties_of(saved);
     for (std::size_t i = 0; i < live.size() && difference.empty(); ++i)
-      if (live_ties[i] != saved_ties[i]) difference = "the tensor \"" + live[i].name + "\" is tied to another one than when it was saved";
+      if (live_ties[i] != saved_ties[i])
+        difference = "the tensor \"" + live[i].name + "\" is tied to another one than when it was saved";
   }
   if (!difference.empty()) throw error(errc::schema_mismatch, difference);
   torch::NoGradGuard no_grad;

@@ -23,8 +23,8 @@ using tensor_map = std::vector<named_tensor>;
 
 /// Tensors as bytes that no longer depend on the live ones: what a snapshot writes behind the training.
 ///
-/// Every dtype LibTorch has on the CPU, 0-dim, empty and non-contiguous tensors and views: only the viewed part is kept.
-/// Tensors that share storage, offset, shape and strides (tied) are kept once. Undefined tensors are refused.
+/// Every dtype LibTorch has on the CPU, 0-dim, empty and non-contiguous tensors and views: only the viewed part is
+/// kept. Tensors that share storage, offset, shape and strides (tied) are kept once. Undefined tensors are refused.
 class encoded_tensors {
  public:
   /// Copies the tensors (the only copy). Errors: errc::invalid_input names an undefined, duplicate, sparse, quantized
@@ -46,8 +46,8 @@ class encoded_tensors {
 [[nodiscard]] tensor_map decode_tensors(const std::vector<loaded_part>& parts, const std::string& prefix);
 
 /// Copies `saved` into the tensors of `live` in place, after checking everything.
-/// Errors: errc::schema_mismatch names the first tensor that is missing, unexpected, or of another shape or dtype, or whose
-/// ties differ; then nothing was written. Never reshapes, never converts.
+/// Errors: errc::schema_mismatch names the first tensor that is missing, unexpected, or of another shape or dtype, or
+/// whose ties differ; then nothing was written. Never reshapes, never converts.
 void restore_into(const tensor_map& live, const tensor_map& saved);
 
 /// Returns the first difference in names, shapes and dtypes as a sentence, or an empty string.

@@ -18,7 +18,9 @@ void expect_error(errc code, Action action, const Words&... words) {
     const std::string text = refused.what();
     INFO("message: ", text);
     CHECK(to_string(refused.code()) == to_string(code));
-    [[maybe_unused]] const auto said = [&](const std::string& word) { CHECK_MESSAGE(text.find(word) != std::string::npos, word); };
+    [[maybe_unused]] const auto said = [&](const std::string& word) {
+      CHECK_MESSAGE(text.find(word) != std::string::npos, word);
+    };
     (said(words), ...);
   }
 }

@@ -103,20 +103,22 @@ void shared_mean::reduce(const piece& what) {
   } else {
     switch (out.scalar_type()) {
       case torch::kFloat32:
-        finite = weighted_sum(sources_at<float>(tensors, what.begin), weights, out.data_ptr<float>() + what.begin, count,
-                              bytes_ >= bypass_cache_bytes);
+        finite = weighted_sum(sources_at<float>(tensors, what.begin), weights, out.data_ptr<float>() + what.begin,
+                              count, bytes_ >= bypass_cache_bytes);
         break;
       case torch::kFloat64:
-        finite = weighted_sum(sources_at<double>(tensors, what.begin), wide_weights, out.data_ptr<double>() + what.begin, count);
+        finite = weighted_sum(sources_at<double>(tensors, what.begin), wide_weights,
+                              out.data_ptr<double>() + what.begin, count);
         break;
       case torch::kBFloat16:
-        finite = narrow_sum<at::BFloat16>(sources_at<at::BFloat16>(tensors, what.begin), weights, out.data_ptr<at::BFloat16>() + what.begin, count);
+        finite = narrow_sum<at::BFloat16>(sources_at<at::BFloat16>(tensors, what.begin), weights,
+                                          out.data_ptr<at::BFloat16>() + what.begin, count);
         break;
       case torch::kFloat16:
-        finite = narrow_sum<at::Half>(sources_at<at::Half>(tensors, what.begin), weights, out.data_ptr<at::Half>() + what.begin, count);
+        finite = narrow_sum<at::Half>(sources_at<at::Half>(tensors, what.begin), weights,
+                                      out.data_ptr<at::Half>() + what.begin, count);
         break;
-      default:
-        throw error(errc::invalid_input, "a gradient's dtype cannot be averaged");
+      default: throw error(errc::invalid_input, "a gradient's dtype cannot be averaged");
     }
   }
   if (!finite) non_finite_.store(true, std::memory_order_relaxed);

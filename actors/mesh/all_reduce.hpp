@@ -12,20 +12,24 @@ namespace planaria::mesh {
 
 /// One rank's share of an averaging: its gradients and how much they weigh.
 struct summand {
-  std::vector<torch::Tensor> gradients;  ///< same shapes and dtypes on every rank; undefined: no gradient, counts as zero
-  double weight = 0.0;                   ///< its samples over all samples of the step
-  std::int64_t rank = 0;                 ///< for messages
+  std::vector<torch::Tensor>
+      gradients;          ///< same shapes and dtypes on every rank; undefined: no gradient, counts as zero
+  double weight = 0.0;    ///< its samples over all samples of the step
+  std::int64_t rank = 0;  ///< for messages
 };
 
 /// A weighted mean of gradients that any number of threads carry out together, in chunks.
 ///
 /// gradients  [P] lists of f32|f64|bf16|f16 tensors, contiguous, CPU; read only.
-/// mean       same shapes and dtypes; undefined where no rank has a gradient. Accumulates in f32 (f64 for f64), rank order:
+/// mean       same shapes and dtypes; undefined where no rank has a gradient. Accumulates in f32 (f64 for f64), rank
+/// order:
 ///            ((w₀·g₀ + w₁·g₁) + w₂·g₂) + …, the same bits whatever the number of threads and chunks.
 /// Thread     prepare by one; work() by any number at once. Source tensors may be freed once finished() is true.
-/// Cost       reads P·n and writes n elements once in all, on top of the ranks' own passes; nothing is copied. With one summand that has
+/// Cost       reads P·n and writes n elements once in all, on top of the ranks' own passes; nothing is copied. With one
+/// summand that has
 ///            gradients the mean is that summand's tensors themselves.
-/// Source     reduce-scatter + all-gather of Thakur, Rabenseifner & Gropp (2005) on shared memory, where the gather is free:
+/// Source     reduce-scatter + all-gather of Thakur, Rabenseifner & Gropp (2005) on shared memory, where the gather is
+/// free:
 ///            every rank reads the one mean.
 class shared_mean {
  public:

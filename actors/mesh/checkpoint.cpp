@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds tick{50};
 
 pending_snapshot copy_state(const trainer& from, std::uint64_t step, std::string ledger, std::optional<double> metric) {
   auto state = from.state(state_scope::complete);
-  return {step,   schema_hash(from.weights()), std::move(state.options), std::move(ledger),
+  return {step,   schema_hash(from.weights()),         std::move(state.options), std::move(ledger),
           metric, encoded_tensors::copy(state.tensors)};
 }
 
@@ -26,8 +26,10 @@ origin_state origin_from(const loaded_snapshot& loaded) {
   state.options = loaded.info.meta;
   state.tensors = decode_tensors(loaded.parts, state_prefix);
   origin.state = std::move(state);
-  const auto found = std::find_if(loaded.parts.begin(), loaded.parts.end(), [](const auto& p) { return p.name == ledger_part; });
-  if (found == loaded.parts.end()) throw error(errc::corrupt, "snapshot " + std::to_string(loaded.info.id) + " has no ledger");
+  const auto found =
+      std::find_if(loaded.parts.begin(), loaded.parts.end(), [](const auto& p) { return p.name == ledger_part; });
+  if (found == loaded.parts.end())
+    throw error(errc::corrupt, "snapshot " + std::to_string(loaded.info.id) + " has no ledger");
   origin.ledger = found->bytes;
   return origin;
 }
@@ -39,7 +41,8 @@ void checkpoint_queue::submit(pending_snapshot next) {
   change_.notify_all();
 }
 
-void checkpoint_queue::await(std::uint64_t step, std::chrono::milliseconds deadline, const std::function<void()>& alive) {
+void checkpoint_queue::await(std::uint64_t step, std::chrono::milliseconds deadline,
+                             const std::function<void()>& alive) {
   const auto until = std::chrono::steady_clock::now() + deadline;
   std::unique_lock lock(mutex_);
   while (!(committed_ && *committed_ >= step)) {
@@ -98,7 +101,12 @@ void checkpoint_queue::serve(const child_context& context) {
 }
 
 void checkpoint_queue::write(const child_context& context, const pending_snapshot& what) {
-  snapshot_request request{.run = run_, .step = what.step, .schema_hash = what.schema_hash, .metric = what.metric, .meta = what.options, .parts = what.state.parts(state_prefix)};
+  snapshot_request request{.run = run_,
+                           .step = what.step,
+                           .schema_hash = what.schema_hash,
+                           .metric = what.metric,
+                           .meta = what.options,
+                           .parts = what.state.parts(state_prefix)};
   request.parts.push_back({ledger_part, std::as_bytes(std::span(what.ledger))});
   try {
     const auto written = where_.write(request);

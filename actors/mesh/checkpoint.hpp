@@ -32,8 +32,8 @@ struct pending_snapshot {
 [[nodiscard]] pending_snapshot copy_state(const trainer& from, std::uint64_t step, std::string ledger,
                                           std::optional<double> metric);
 
-/// The one snapshot on its way to the store: copied by a peer, written by the writer child. At most one waits and one is being written, so
-/// memory stays bounded; a newer one takes the place of one that still waits.
+/// The one snapshot on its way to the store: copied by a peer, written by the writer child. At most one waits and one
+/// is being written, so memory stays bounded; a newer one takes the place of one that still waits.
 ///
 /// Outlives the incarnations of the writer: what a killed writer left is taken up by the next. Thread: any.
 class checkpoint_queue {

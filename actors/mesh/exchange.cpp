@@ -43,14 +43,16 @@ void exchange::changed_for_joiners() {
 void exchange::fenced(const membership& who, const char* what) {
   fenced_count_.fetch_add(1, std::memory_order_relaxed);
   if (options_.on_fenced)
-    options_.on_fenced(rank_name(who.rank) + " incarnation " + std::to_string(who.incarnation) + ": " + what + " was dropped");
+    options_.on_fenced(rank_name(who.rank) + " incarnation " + std::to_string(who.incarnation) + ": " + what +
+                       " was dropped");
 }
 
 void exchange::check_failed() const {
   if (!failure_.empty()) throw error(errc::stopped, failure_);
 }
 
-// Waits with the lock held before and after, until `ready` says so: spins first when every rank has a core, then blocks.
+// Waits with the lock held before and after, until `ready` says so: spins first when every rank has a core, then
+// blocks.
 template <class Ready>
 void exchange::wait(lock& held, const membership& who, Ready ready) {
   const auto begin = clock::now();
@@ -79,7 +81,8 @@ void exchange::check_schema(const membership& who, std::uint64_t schema, const t
   for (rank_index r = 0; r < ranks_.size(); ++r) {
     if (r == who.rank || !ranks_[r].self || ranks_[r].schema == schema) continue;
     const auto difference = schema_difference(ranks_[r].self->weights(), self.weights());
-    throw error(errc::schema_mismatch, rank_name(who.rank) + " has another model than " + rank_name(r) + ": " + difference);
+    throw error(errc::schema_mismatch,
+                rank_name(who.rank) + " has another model than " + rank_name(r) + ": " + difference);
   }
   ranks_[who.rank].schema = schema;
 }
@@ -116,7 +119,8 @@ join_result exchange::join(const membership& who, std::shared_ptr<const trainer>
     case grant::kind::recover: result.how = kind::recover; break;
     case grant::kind::load: result = {kind::load, origin_, nullptr, {}}; break;
     case grant::kind::copy: result = {kind::copy, nullptr, ranks_[given.donor].self, boundary_buffers_}; break;
-    case grant::kind::fenced: case grant::kind::wait: break;
+    case grant::kind::fenced:
+    case grant::kind::wait: break;
   }
   ranks_[who.rank].self = std::move(self);
   return result;
@@ -180,7 +184,8 @@ step_result exchange::offer(const membership& who, std::uint64_t step, contribut
   }
   const auto over = [&] { return protocol_.step() != step || !protocol_.current(who.rank, who.incarnation); };
   while (!over()) {
-    wait(held, who, [&] { return over() || (averaging_ && averaging_ != helped && averaging_->bytes() >= help_from_bytes); });
+    wait(held, who,
+         [&] { return over() || (averaging_ && averaging_ != helped && averaging_->bytes() >= help_from_bytes); });
     if (over() || averaging_ == nullptr) continue;
     helped = averaging_;
     help(held, helped);
@@ -196,7 +201,8 @@ step_result exchange::result_for(const membership& who) {
   if (skipped_) return result;
   result.mean = mean_;
   readers_->fetch_add(1, std::memory_order_relaxed);
-  result.lease = std::shared_ptr<void>(nullptr, [readers = readers_](void*) { readers->fetch_sub(1, std::memory_order_release); });
+  result.lease =
+      std::shared_ptr<void>(nullptr, [readers = readers_](void*) { readers->fetch_sub(1, std::memory_order_release); });
   return result;
 }
 
@@ -205,7 +211,8 @@ std::shared_ptr<shared_mean> exchange::begin_averaging() {
   for (const auto& r : ranks_) total += static_cast<std::int64_t>(r.samples.size());
   std::vector<summand> summands;
   for (rank_index r = 0; r < ranks_.size(); ++r) {
-    const auto weight = static_cast<double>(ranks_[r].samples.size()) / static_cast<double>(std::max<std::int64_t>(total, 1));
+    const auto weight =
+        static_cast<double>(ranks_[r].samples.size()) / static_cast<double>(std::max<std::int64_t>(total, 1));
     summands.push_back({ranks_[r].found.gradients, weight, static_cast<std::int64_t>(r)});
   }
   mean_.clear();
@@ -267,7 +274,8 @@ step_report exchange::report_of(const shared_mean& done) const {
     return report;
   }
   const auto& self = ranks_[static_cast<std::size_t>(rank)].self;
-  report.skip_reason = "gradient of " + self->weights().at(tensor).name + " on " + rank_name(static_cast<rank_index>(rank)) + " is not finite";
+  report.skip_reason = "gradient of " + self->weights().at(tensor).name + " on " +
+                       rank_name(static_cast<rank_index>(rank)) + " is not finite";
   return report;
 }
 
@@ -289,7 +297,8 @@ bool exchange::applied(const membership& who) {
 
 std::optional<std::string> exchange::claim_snapshot(const membership& who, std::uint64_t step) {
   lock held(mutex_);
-  if (!protocol_.current(who.rank, who.incarnation) || protocol_.step() != step || snapshot_step_ == step) return std::nullopt;
+  if (!protocol_.current(who.rank, who.incarnation) || protocol_.step() != step || snapshot_step_ == step)
+    return std::nullopt;
   snapshot_step_ = step;
   return ledger_->save();
 }

@@ -33,8 +33,8 @@ struct step_report {
   std::uint64_t epoch = 0;
   double loss = 0.0;  ///< mean over the step's samples
   std::int64_t samples = 0;
-  bool skipped = false;    ///< the mean was not finite: no rank applies it
-  std::string skip_reason; ///< which rank and parameter
+  bool skipped = false;     ///< the mean was not finite: no rank applies it
+  std::string skip_reason;  ///< which rank and parameter
 };
 
 struct exchange_options {
@@ -75,13 +75,13 @@ struct step_result {
 
 /// Where the ranks of a mesh in one process meet: the step protocol with real threads, gradients and waiting.
 ///
-/// Shared by the peers of one incarnation of the mesh; a later incarnation has a new one, so zombies of an old one reach nothing.
-/// Protocol of the shared memory: a rank's gradients are read by all from offer() until the step advances; the mean
-/// and the buffers are written by the averaging ranks before it and read by all until applied(); a trainer's stable state changes only
-/// between a step's end and applied(). Everything else is guarded by one mutex.
-/// Rule for buffers: after a step every rank continues with those of the lowest rank that had samples (as in PyTorch DDP's
-/// broadcast_buffers); they are copied, never averaged, so integer counters stay what they are.
-/// Thread  each member by the rank's own compute slot, save leave() and stop(), which any thread may call.
+/// Shared by the peers of one incarnation of the mesh; a later incarnation has a new one, so zombies of an old one
+/// reach nothing. Protocol of the shared memory: a rank's gradients are read by all from offer() until the step
+/// advances; the mean and the buffers are written by the averaging ranks before it and read by all until applied(); a
+/// trainer's stable state changes only between a step's end and applied(). Everything else is guarded by one mutex.
+/// Rule for buffers: after a step every rank continues with those of the lowest rank that had samples (as in PyTorch
+/// DDP's broadcast_buffers); they are copied, never averaged, so integer counters stay what they are. Thread  each
+/// member by the rank's own compute slot, save leave() and stop(), which any thread may call.
 class exchange {
  public:
   exchange(exchange_options options, std::shared_ptr<const sampler> plan, std::shared_ptr<ledger> samples_used);
@@ -96,13 +96,15 @@ class exchange {
 
   /// The step to compute, or nothing when every step is done or this incarnation is fenced.
   [[nodiscard]] std::optional<std::uint64_t> step(const membership& who) const;
-  /// Offers a rank's contribution, waits for the others' and averages with them. `samples` are those it was computed on.
+  /// Offers a rank's contribution, waits for the others' and averages with them. `samples` are those it was computed
+  /// on.
   step_result offer(const membership& who, std::uint64_t step, contribution found, const trainer& self,
                     std::vector<std::int64_t> samples);
   /// The result has been applied (or skipped) and is no longer read. False when fenced.
   bool applied(const membership& who);
 
-  /// Takes the duty of saving the state of `step`; one living rank has it at a time. Returns the ledger as of that step.
+  /// Takes the duty of saving the state of `step`; one living rank has it at a time. Returns the ledger as of that
+  /// step.
   std::optional<std::string> claim_snapshot(const membership& who, std::uint64_t step);
   /// The final state is safe: everybody may go.
   void close();
@@ -167,7 +169,7 @@ class exchange {
   bool skipped_ = false;                         // whether the last step was
   std::optional<std::uint64_t> snapshot_step_;   // claimed last
   std::optional<std::pair<rank_index, std::uint64_t>> saver_;  // who makes the final state safe
-  std::size_t joiners_ = 0;  // waiting for a grant
+  std::size_t joiners_ = 0;                                    // waiting for a grant
   bool closed_ = false;
   std::string failure_;
 

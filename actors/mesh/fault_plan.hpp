@@ -12,7 +12,8 @@ struct planned_kill {
   std::uint64_t step = 0;
 };
 
-/// Reads "peer-2@step=40" or "mesh@step=100". Errors: errc::invalid_input says what is expected, or that there is no such peer.
+/// Reads "peer-2@step=40" or "mesh@step=100". Errors: errc::invalid_input says what is expected, or that there is no
+/// such peer.
 [[nodiscard]] planned_kill parse_kill(const std::string& text, std::int64_t peers);
 
 /// Draws `count` kills of peers, each at a step in [1, steps), from the seed; sorted by step.

@@ -28,12 +28,12 @@ struct mesh_run {
   std::function<void(mesh_result)> on_finished;
 
   std::mutex mutex;
-  std::shared_ptr<exchange> meeting;     // guarded by mutex: of the mesh's living incarnation
-  std::vector<bool> seen;                // guarded by mutex: ranks that have had an incarnation before
-  double loss_sum = 0.0;                 // guarded by mutex: since the last snapshot
+  std::shared_ptr<exchange> meeting;  // guarded by mutex: of the mesh's living incarnation
+  std::vector<bool> seen;             // guarded by mutex: ranks that have had an incarnation before
+  double loss_sum = 0.0;              // guarded by mutex: since the last snapshot
   std::uint64_t loss_count = 0;
-  std::uint64_t averaged_steps = 0;      // guarded by mutex: in this process, recomputed ones included
-  bool stopping = false;                 // guarded by mutex: stop() was asked for
+  std::uint64_t averaged_steps = 0;  // guarded by mutex: in this process, recomputed ones included
+  bool stopping = false;             // guarded by mutex: stop() was asked for
 };
 
 /// The children of a mesh supervisor: makes a new exchange and one peer a rank.

@@ -20,8 +20,9 @@ void set_intra_op_threads(int threads) {
 class peer_loop {
  public:
   peer_loop(mesh_run& run, exchange& meeting, rank_index rank, child_context context)
-      : run_(run), meeting_(meeting), context_(std::move(context)),
-        who_{rank, context_.incarnation(), [this] { context_.progress(); }} {}
+      : run_(run), meeting_(meeting), context_(std::move(context)), who_{rank, context_.incarnation(), [this] {
+                                                                           context_.progress();
+                                                                         }} {}
 
   void run() {
     set_intra_op_threads(run_.options.threads);
@@ -49,8 +50,7 @@ class peer_loop {
     using kind = join_result::kind;
     switch (given.how) {
       case kind::fenced:
-      case kind::finished:
-        return false;
+      case kind::finished: return false;
       case kind::recover: {
         auto origin = run_.checkpoints ? run_.checkpoints->recover(context_) : std::make_shared<const origin_state>();
         if (origin->state) trainer_->load(*origin->state);
@@ -87,17 +87,23 @@ class peer_loop {
     if (from.empty()) return;
     torch::NoGradGuard no_grad;
     auto mine = trainer_->buffers();
-    if (mine.size() != from.size()) throw error(errc::schema_mismatch, "the model's number of buffers changed while training");
+    if (mine.size() != from.size())
+      throw error(errc::schema_mismatch, "the model's number of buffers changed while training");
     for (std::size_t i = 0; i < mine.size(); ++i) {
       if (mine[i].sizes() != from[i].sizes() || mine[i].scalar_type() != from[i].scalar_type())
-        throw error(errc::schema_mismatch, "buffer " + std::to_string(i) + " changed its shape or dtype while training");
+        throw error(errc::schema_mismatch,
+                    "buffer " + std::to_string(i) + " changed its shape or dtype while training");
       mine[i].copy_(from[i]);
     }
   }
 
   step_context context_of(std::uint64_t step, const std::vector<std::int64_t>& samples) const {
-    return {run_.options.seed, run_.plan->place(step).epoch, step, static_cast<std::int64_t>(who_.rank),
-            run_.options.peers, samples};
+    return {run_.options.seed,
+            run_.plan->place(step).epoch,
+            step,
+            static_cast<std::int64_t>(who_.rank),
+            run_.options.peers,
+            samples};
   }
 
   bool take_step(std::uint64_t step) {
@@ -109,17 +115,19 @@ class peer_loop {
     const auto computed = std::chrono::steady_clock::now() - begin;
     context_.progress();
     auto copy = samples;
+    // From here on its contribution is in.
+    note_caught_up(computed);
     {
       auto result = meeting_.offer(who_, step, std::move(found), *trainer_, std::move(copy));
       if (result.how == step_result::kind::fenced) return false;
       context_.progress();
-      note_caught_up(computed);
       // A step without any gradient moves nothing, and a skipped one must not.
       if (result.how == step_result::kind::apply && !result.mean.empty()) trainer_->apply(where, result.mean);
       take_buffers(result.buffers);
     }
     if (!meeting_.applied(who_)) return false;
-    if (run_.checkpoints && run_.options.snapshot_every != 0 && (step + 1) % run_.options.snapshot_every == 0) snapshot(step + 1);
+    if (run_.checkpoints && run_.options.snapshot_every != 0 && (step + 1) % run_.options.snapshot_every == 0)
+      snapshot(step + 1);
     return true;
   }
 
@@ -144,10 +152,8 @@ class peer_loop {
   bool finish() {
     switch (meeting_.await_close(who_)) {
       case exchange::final_duty::closed:
-      case exchange::final_duty::fenced:
-        return true;
-      case exchange::final_duty::save:
-        break;
+      case exchange::final_duty::fenced: return true;
+      case exchange::final_duty::save: break;
     }
     const auto step = meeting_.current_step();
     const auto alive = [this] { context_.progress(); };
@@ -204,7 +210,8 @@ std::vector<child_spec> mesh_children(const std::shared_ptr<mesh_run>& run) {
                            .spin = core_each && ranks > 1 ? run->options.spin : std::chrono::microseconds{0},
                            .on_step = run->on_step,
                            .on_fenced = run->on_fenced};
-  auto meeting = std::make_shared<exchange>(std::move(options), run->plan, std::make_shared<ledger>(run->plan->options().samples));
+  auto meeting =
+      std::make_shared<exchange>(std::move(options), run->plan, std::make_shared<ledger>(run->plan->options().samples));
   {
     std::lock_guard lock(run->mutex);
     if (run->meeting) run->meeting->fail("the mesh was started anew");

@@ -9,7 +9,8 @@
 
 namespace planaria::mesh {
 
-/// One trainer built ahead, so that a replacement needs no construction: it costs milliseconds and fresh memory to build a model.
+/// One trainer built ahead, so that a replacement needs no construction: it costs milliseconds and fresh memory to
+/// build a model.
 ///
 /// Thread any. refill() builds on a compute slot; while no spare is ready, take() builds in place.
 class spare_trainers : public std::enable_shared_from_this<spare_trainers> {

@@ -48,7 +48,8 @@ grant step_protocol::ask(rank_index rank, std::uint64_t incarnation) {
     m.now = standing::loading;
     return {grant::kind::recover};
   }
-  // After the last step the holders only make the final state safe; at any other, a kept contribution stands for the rank.
+  // After the last step the holders only make the final state safe; at any other, a kept contribution stands for the
+  // rank.
   if (step_ >= total_ || sealed_ || m.contributed) return {grant::kind::wait};
   if (origin_ == step_) {
     m.now = standing::loading;

@@ -23,12 +23,12 @@ enum class standing : std::uint8_t { absent, joining, loading, computing, arrive
 /// What a joining incarnation is to do next.
 struct grant {
   enum class kind : std::uint8_t {
-    wait,     ///< ask again after the next change
-    recover,  ///< nobody has the state: take it from the store, then say recovered(step)
-    load,     ///< take the state that this run (re)started from, which is the current step's
-    copy,     ///< take the current step's state from `donor`
-    finished, ///< the run is closed: nothing is left to do
-    fenced,   ///< a higher incarnation has the rank
+    wait,      ///< ask again after the next change
+    recover,   ///< nobody has the state: take it from the store, then say recovered(step)
+    load,      ///< take the state that this run (re)started from, which is the current step's
+    copy,      ///< take the current step's state from `donor`
+    finished,  ///< the run is closed: nothing is left to do
+    fenced,    ///< a higher incarnation has the rank
   };
   kind what = kind::wait;
   rank_index donor = 0;
@@ -38,11 +38,11 @@ struct grant {
 /// The synchronous step protocol of a mesh in exact mode, as a pure state machine: no threads, no clock, no tensors.
 ///
 /// Step s is complete when every rank's contribution for s is in. A contribution stays valid when its rank dies after
-/// offering it: it is what the replacement would recompute. A replacement gets the state of the step that still lacks its rank's
-/// contribution, so the step cannot complete, and no donor's state can change, while it copies. When no incarnation
-/// holds the state any more, the first to ask recovers from the store and the run goes back to that step.
-/// Invariants: at most one incarnation a rank is current; `step()` grows by one at each advance and only falls in recovered();
-/// every living holder that computes or has arrived is at step().
+/// offering it: it is what the replacement would recompute. A replacement gets the state of the step that still lacks
+/// its rank's contribution, so the step cannot complete, and no donor's state can change, while it copies. When no
+/// incarnation holds the state any more, the first to ask recovers from the store and the run goes back to that step.
+/// Invariants: at most one incarnation a rank is current; `step()` grows by one at each advance and only falls in
+/// recovered(); every living holder that computes or has arrived is at step().
 class step_protocol {
  public:
   step_protocol(std::size_t ranks, std::uint64_t total_steps);

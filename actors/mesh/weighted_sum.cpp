@@ -57,12 +57,13 @@ bool has_avx2() noexcept {
 
 }  // namespace
 
-bool weighted_sum(std::span<const float* const> sources, std::span<const float> weights, float* out,
-                  std::int64_t count, bool bypass_cache) noexcept {
+bool weighted_sum(std::span<const float* const> sources, std::span<const float> weights, float* out, std::int64_t count,
+                  bool bypass_cache) noexcept {
 #if defined(__x86_64__)
   if (has_avx2()) {
     const auto misaligned = (reinterpret_cast<std::uintptr_t>(out) % 32) / sizeof(float);
-    const auto head = misaligned == 0 ? std::int64_t{0} : std::min<std::int64_t>(count, static_cast<std::int64_t>(8 - misaligned));
+    const auto head =
+        misaligned == 0 ? std::int64_t{0} : std::min<std::int64_t>(count, static_cast<std::int64_t>(8 - misaligned));
     const auto body = head + (count - head) / 8 * 8;
     bool finite = scalar_sum(sources, weights, out, 0, head);
     finite = (bypass_cache ? avx2_sum<store_kind::streaming>(sources, weights, out, head, body)
@@ -82,8 +83,7 @@ bool weighted_sum(std::span<const double* const> sources, std::span<const double
 bool all_finite(const float* values, std::int64_t count) noexcept {
   constexpr std::uint32_t exponent = 0x7f800000;
   std::uint32_t worst = 0;
-  for (std::int64_t i = 0; i < count; ++i)
-    worst = std::max(worst, std::bit_cast<std::uint32_t>(values[i]) & exponent);
+  for (std::int64_t i = 0; i < count; ++i) worst = std::max(worst, std::bit_cast<std::uint32_t>(values[i]) & exponent);
   return worst != exponent;
 }
 

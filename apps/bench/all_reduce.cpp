@@ -3,8 +3,8 @@
 
 #include <planaria/actors/mesh/all_reduce.hpp>
 
-#include <iostream>
 #include <atomic>
+#include <iostream>
 #include <thread>
 
 namespace planaria::bench {
@@ -49,7 +49,8 @@ double timed_round(reduction& all, std::int64_t rank) {
   if (rank == 0) {
     std::vector<mesh::summand> summands;
     const auto weight = 1.0 / static_cast<double>(all.gradients.size());
-    for (std::size_t r = 0; r < all.gradients.size(); ++r) summands.push_back({{all.gradients[r]}, weight, static_cast<std::int64_t>(r)});
+    for (std::size_t r = 0; r < all.gradients.size(); ++r)
+      summands.push_back({{all.gradients[r]}, weight, static_cast<std::int64_t>(r)});
     all.mean = std::make_shared<mesh::shared_mean>(std::move(summands), all.memory);
   }
   all.meeting.meet();
@@ -79,7 +80,9 @@ double median_time(std::int64_t ranks, std::int64_t elements, int runs) {
 
 void run_all_reduce(std::int64_t ranks) {
   for (const std::int64_t elements : {1L << 10, 1L << 16, 1L << 20, 25'000'000L})
-    report({{"what", "allreduce"}, {"world", ranks}, {"bytes", 4 * elements},
+    report({{"what", "allreduce"},
+            {"world", ranks},
+            {"bytes", 4 * elements},
             {"seconds", median_time(ranks, elements, elements <= 1L << 16 ? 500 : 15)}});
 }
 

@@ -47,6 +47,8 @@ struct workload {
 /// Subcommands; each prints its figures.
 void run_all_reduce(std::int64_t ranks);
 void run_mesh(const std::string& name, std::int64_t peers);
+/// As many plain loops at once as there are peers, without any communication: what a mesh cannot be faster than.
+void run_floor(const std::string& name, std::int64_t peers);
 void run_overhead(const std::string& name);
 void run_snapshots(const std::string& name, const std::string& folder);
 void run_recovery(std::int64_t kills);

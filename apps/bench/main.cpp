@@ -1,6 +1,8 @@
 // Planaria's benchmarks: each subcommand prints figures as lines of JSON. compare.py runs them beside PyTorch's.
 #include "bench.hpp"
 
+#include <planaria/actors/torch_setup.hpp>
+
 #include <CLI/CLI.hpp>
 
 #include <cstdlib>
@@ -20,6 +22,9 @@ int main(int argc, char** argv) {
   auto* mesh = app.add_subcommand("mesh", "samples a second of a mesh");
   mesh->add_option("--model", name, "cnn, mlp or wide");
   mesh->add_option("--peers", ranks);
+  auto* floor = app.add_subcommand("floor", "as `mesh`, but plain loops that do not communicate");
+  floor->add_option("--model", name);
+  floor->add_option("--peers", ranks);
   auto* overhead = app.add_subcommand("overhead", "one peer against a plain LibTorch loop");
   overhead->add_option("--model", name);
   auto* snapshots = app.add_subcommand("snapshots", "the cost of a snapshot every 50 steps");
@@ -31,8 +36,10 @@ int main(int argc, char** argv) {
   respawn->add_option("--kills", kills);
   try {
     app.parse(argc, argv);
+    planaria::keep_freed_memory();
     if (all_reduce->parsed()) bench::run_all_reduce(ranks);
     if (mesh->parsed()) bench::run_mesh(name, ranks);
+    if (floor->parsed()) bench::run_floor(name, ranks);
     if (overhead->parsed()) bench::run_overhead(name);
     if (snapshots->parsed()) bench::run_snapshots(name, folder);
     if (recovery->parsed()) bench::run_recovery(kills);

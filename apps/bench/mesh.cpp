@@ -4,6 +4,7 @@
 
 #include <mutex>
 #include <stdexcept>
+#include <thread>
 
 namespace planaria::bench {
 namespace {
@@ -36,10 +37,12 @@ workload workload_named(const std::string& name) {
 
 model make_workload_model(const std::string& name) {
   if (name == "cnn")
-    return make_model(nn::Sequential(nn::Conv2d(nn::Conv2dOptions(1, 32, 3)), nn::ReLU(), nn::Conv2d(nn::Conv2dOptions(32, 64, 3)), nn::ReLU(),
-                                     nn::MaxPool2d(2), nn::Flatten(), nn::Linear(9216, 128), nn::ReLU(), nn::Linear(128, 10)));
+    return make_model(nn::Sequential(nn::Conv2d(nn::Conv2dOptions(1, 32, 3)), nn::ReLU(),
+                                     nn::Conv2d(nn::Conv2dOptions(32, 64, 3)), nn::ReLU(), nn::MaxPool2d(2),
+                                     nn::Flatten(), nn::Linear(9216, 128), nn::ReLU(), nn::Linear(128, 10)));
   if (name == "mlp") return make_model(nn::Sequential(nn::Linear(64, 256), nn::ReLU(), nn::Linear(256, 10)));
-  return make_model(nn::Sequential(nn::Linear(784, 2048), nn::ReLU(), nn::Linear(2048, 2048), nn::ReLU(), nn::Linear(2048, 10)));
+  return make_model(
+      nn::Sequential(nn::Linear(784, 2048), nn::ReLU(), nn::Linear(2048, 2048), nn::ReLU(), nn::Linear(2048, 10)));
 }
 
 mesh_options mesh_for(const workload& what, std::int64_t peers, std::uint64_t steps) {
@@ -93,13 +96,28 @@ std::vector<double> plain_loop(const workload& what, std::uint64_t steps) {
   return ends;
 }
 
+void run_floor(const std::string& name, std::int64_t peers) {
+  const auto what = workload_named(name);
+  std::vector<std::vector<double>> ends(static_cast<std::size_t>(peers));
+  std::vector<std::thread> loops;
+  for (auto& mine : ends) loops.emplace_back([&] { mine = plain_loop(what, what.steps); });
+  for (auto& loop : loops) loop.join();
+  std::vector<double> steps;
+  for (const auto& mine : ends)
+    for (std::size_t i = mine.size() / 4; i < mine.size(); ++i) steps.push_back(mine[i] - mine[i - 1]);
+  report({{"what", "floor " + name}, {"world", peers}, {"seconds", median(steps)}});
+}
+
 void run_mesh(const std::string& name, std::int64_t peers) {
   const auto what = workload_named(name);
   const auto ends = step_ends(mesh_for(what, peers, what.steps + what.steps / 4), {});
   std::vector<double> steps;
   for (std::size_t i = what.steps / 4; i < ends.size(); ++i) steps.push_back(ends[i] - ends[i - 1]);
   const auto step = median(steps);
-  report({{"what", name}, {"world", peers}, {"batch", what.batch}, {"seconds", step},
+  report({{"what", name},
+          {"world", peers},
+          {"batch", what.batch},
+          {"seconds", step},
           {"samples_per_second", static_cast<double>(peers * what.batch) / step}});
 }
 

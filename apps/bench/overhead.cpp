@@ -10,13 +10,18 @@ constexpr int rounds = 5;
 double total(const std::vector<double>& ends) { return ends.back() - ends[ends.size() / 10]; }
 
 // Each round measures both, one after the other, so that a change of the machine's speed meets both alike.
-void compare(const char* what, const std::string& name, const std::function<double()>& base, const std::function<double()>& with) {
+void compare(const char* what, const std::string& name, const std::function<double()>& base,
+             const std::function<double()>& with) {
   std::vector<double> ratios;
   for (int i = 0; i < rounds; ++i) {
     const auto without = base();
     ratios.push_back(with() / without);
   }
-  report({{"what", what}, {"model", name}, {"ratio", median(ratios)}, {"lowest", quantile(ratios, 0)}, {"highest", quantile(ratios, 1)}});
+  report({{"what", what},
+          {"model", name},
+          {"ratio", median(ratios)},
+          {"lowest", quantile(ratios, 0)},
+          {"highest", quantile(ratios, 1)}});
 }
 
 }  // namespace
@@ -24,8 +29,9 @@ void compare(const char* what, const std::string& name, const std::function<doub
 void run_overhead(const std::string& name) {
   const auto what = workload_named(name);
   const auto steps = what.steps * 2 / 50 * 50 + 50;
-  compare("one peer / plain loop", name, [&] { return total(plain_loop(what, steps)); },
-          [&] { return total(step_ends(mesh_for(what, 1, steps), {})); });
+  compare(
+      "one peer / plain loop", name, [&] { return total(plain_loop(what, steps)); },
+      [&] { return total(step_ends(mesh_for(what, 1, steps), {})); });
 }
 
 void run_snapshots(const std::string& name, const std::string& folder) {
@@ -40,7 +46,8 @@ void run_snapshots(const std::string& name, const std::string& folder) {
     std::filesystem::remove_all(run_dir);
     return took;
   };
-  compare("snapshots every 50 steps / none", name, [&] { return train(0); }, [&] { return train(50); });
+  compare(
+      "snapshots every 50 steps / none", name, [&] { return train(0); }, [&] { return train(50); });
 }
 
 }  // namespace planaria::bench

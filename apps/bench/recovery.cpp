@@ -27,7 +27,11 @@ void run_recovery(std::int64_t kills) {
     beyond.push_back((r.caught_up_us - r.recomputed_us) / 1e3);
   }
   const auto line = [](const char* phase, const std::vector<double>& ms) {
-    report({{"what", "recovery"}, {"phase", phase}, {"count", ms.size()}, {"p50_ms", median(ms)}, {"p99_ms", quantile(ms, 0.99)}});
+    report({{"what", "recovery"},
+            {"phase", phase},
+            {"count", ms.size()},
+            {"p50_ms", median(ms)},
+            {"p99_ms", quantile(ms, 0.99)}});
   };
   line("kill to detected", detected);
   line("kill to recovered", recovered);

@@ -22,7 +22,8 @@ namespace planaria::detail {
 
 /// What a node's children use; outlives the node for as long as a zombie still holds a record of its own.
 struct node_parts {
-  node_parts(std::unique_ptr<planaria::store> kept, const compute_options& compute_settings, const std::string& log_level)
+  node_parts(std::unique_ptr<planaria::store> kept, const compute_options& compute_settings,
+             const std::string& log_level)
       : store(std::move(kept)), events(store.get(), log_level), compute(compute_settings) {}
 
   std::unique_ptr<planaria::store> store;  ///< nullptr in a node without one
@@ -71,23 +72,25 @@ struct child_record {
   void end(caf::error reason);
   void bind(caf::actor_addr address);
 
-  /// Holds the fence off while it lives, so that what is written is written by the living. Check fenced() after locking.
+  /// Holds the fence off while it lives, so that what is written is written by the living. Check fenced() after
+  /// locking.
   [[nodiscard]] std::unique_lock<std::mutex> hold_fence() { return std::unique_lock(fence_mutex_); }
 
   /// Its start is over only when it says so: a supervisor whose own children start first.
   std::atomic<bool> announces_ready{false};
   std::function<void()> on_ready;  ///< set by its supervisor before the start
-  /// Set by the child's init: called once, by its supervisor, when the start has succeeded. Holds no context: it would hold itself.
+  /// Set by the child's init: called once, by its supervisor, when the start has succeeded. Holds no context: it would
+  /// hold itself.
   std::function<void(const child_context&)> on_started;
   std::function<void(const std::string&)> on_forgotten;  ///< of a supervisor: it has forgotten the spec of this id
-  std::atomic<bool> hung{false};   ///< fenced because it missed its progress deadline
+  std::atomic<bool> hung{false};                         ///< fenced because it missed its progress deadline
 
  private:
   std::atomic<bool> fenced_{false};
   std::atomic<clock::rep> last_progress_{0};
   std::mutex fence_mutex_;
   std::mutex mutex_;
-  std::function<void()> on_fenced_;     // guarded by mutex_, as all below
+  std::function<void()> on_fenced_;  // guarded by mutex_, as all below
   caf::actor_addr address_;
   bool bound_ = false;
   bool ending_ = false;

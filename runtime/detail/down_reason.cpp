@@ -19,17 +19,14 @@ std::string text_of(const caf::error& reason) {
 
 ending exit_ending(const caf::error& reason) {
   switch (static_cast<caf::exit_reason>(reason.code())) {
-    case caf::exit_reason::normal:
-      return {};
+    case caf::exit_reason::normal: return {};
     case caf::exit_reason::user_shutdown:
-    case caf::exit_reason::remote_link_unreachable:
-      break;
+    case caf::exit_reason::remote_link_unreachable: break;
     case caf::exit_reason::kill: {
       const auto text = text_of(reason);
       return {false, errc::user_error, text.empty() ? "killed" : text};
     }
-    default:
-      return {false, errc::user_error, caf::to_string(static_cast<caf::exit_reason>(reason.code()))};
+    default: return {false, errc::user_error, caf::to_string(static_cast<caf::exit_reason>(reason.code()))};
   }
   const bool shut_down = reason.code() == static_cast<std::uint8_t>(caf::exit_reason::user_shutdown);
   return {shut_down, errc::stopped, shut_down ? "shut down" : "unreachable"};
@@ -64,7 +61,8 @@ ending to_ending(const caf::error& reason) {
     return {code == errc::stopped, code, text_of(reason)};
   }
   if (reason.category() == exit_category) return exit_ending(reason);
-  return {false, errc::user_error, "actor error " + std::to_string(reason.code()) + (text_of(reason).empty() ? "" : ": " + text_of(reason))};
+  return {false, errc::user_error,
+          "actor error " + std::to_string(reason.code()) + (text_of(reason).empty() ? "" : ": " + text_of(reason))};
 }
 
 caf::error run_guarded(const std::function<void()>& body) {
@@ -83,7 +81,9 @@ void end_actor(const caf::actor& whom, caf::error reason) {
                   caf::make_message(caf::exit_msg{whom.address(), std::move(reason)}), nullptr);
 }
 
-void end_actor(const caf::actor_addr& whom, caf::error reason) { end_actor(caf::actor_cast<caf::actor>(whom), std::move(reason)); }
+void end_actor(const caf::actor_addr& whom, caf::error reason) {
+  end_actor(caf::actor_cast<caf::actor>(whom), std::move(reason));
+}
 
 void keep_exceptions(caf::scheduled_actor* self) {
   self->set_exception_handler([](std::exception_ptr& failed) -> caf::error { return make_reason(failed); });

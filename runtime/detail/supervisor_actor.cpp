@@ -15,7 +15,8 @@ namespace {
 using std::chrono::steady_clock;
 
 std::function<double()> jitter_source(const std::string& path, std::uint64_t incarnation) {
-  auto engine = std::make_shared<std::minstd_rand>(static_cast<std::uint32_t>(std::hash<std::string>{}(path) ^ incarnation));
+  auto engine =
+      std::make_shared<std::minstd_rand>(static_cast<std::uint32_t>(std::hash<std::string>{}(path) ^ incarnation));
   return [engine] { return std::uniform_real_distribution<double>(0.0, 1.0)(*engine); };
 }
 
@@ -36,7 +37,9 @@ std::string tree_key(const std::string& path) { return "tree/" + path; }
 
 supervisor_actor::supervisor_actor(caf::actor_config& config, child_context context, supervisor_options options,
                                    children_function children)
-    : caf::event_based_actor(config), context_(std::move(context)), first_children_(std::move(children)),
+    : caf::event_based_actor(config),
+      context_(std::move(context)),
+      first_children_(std::move(children)),
       core_(options, jitter_source(context_.path(), context_.incarnation())) {}
 
 caf::behavior supervisor_actor::make_behavior() {
@@ -62,7 +65,8 @@ void supervisor_actor::begin() {
   std::vector<child_rules> rules;
   for (auto& spec : specs) {
     check_spec(spec);
-    if (entries_.contains(spec.id)) throw error(errc::already_exists, context_.path() + ": two children are called \"" + spec.id + "\"");
+    if (entries_.contains(spec.id))
+      throw error(errc::already_exists, context_.path() + ": two children are called \"" + spec.id + "\"");
     rules.push_back(child_rules::of(spec));
     adopt(std::move(spec));
   }
@@ -70,7 +74,9 @@ void supervisor_actor::begin() {
   pump();
 }
 
-std::string supervisor_actor::path_of(const std::string& id) const { return context_.path().empty() ? id : context_.path() + "/" + id; }
+std::string supervisor_actor::path_of(const std::string& id) const {
+  return context_.path().empty() ? id : context_.path() + "/" + id;
+}
 
 void supervisor_actor::adopt(child_spec spec) {
   entry e;
@@ -93,7 +99,8 @@ std::uint64_t supervisor_actor::last_incarnation(const std::string& path) const 
   }
   v1::Child record;
   if (!bytes) return 0;
-  if (!record.ParseFromString(*bytes)) throw error(errc::corrupt, path + ": the record of its incarnations cannot be read");
+  if (!record.ParseFromString(*bytes))
+    throw error(errc::corrupt, path + ": the record of its incarnations cannot be read");
   return record.incarnation();
 }
 
@@ -149,8 +156,14 @@ void supervisor_actor::perform(const core_action& action) {
   if (e == nullptr) return;
   switch (action.what) {
     case kind::start: start(*e); break;
-    case kind::request_stop: end_actor(e->handle, caf::make_error(caf::exit_reason::user_shutdown)); keep(*e); break;
-    case kind::kill: end_actor(e->handle, kill_reason("killed")); keep(*e); break;
+    case kind::request_stop:
+      end_actor(e->handle, caf::make_error(caf::exit_reason::user_shutdown));
+      keep(*e);
+      break;
+    case kind::kill:
+      end_actor(e->handle, kill_reason("killed"));
+      keep(*e);
+      break;
     case kind::abandon: abandon(*e, false); break;
     case kind::started: started(*e); break;
     case kind::start_failed:
@@ -213,7 +226,8 @@ void supervisor_actor::child_ready(const std::string& id, std::uint64_t incarnat
 void supervisor_actor::started(entry& e) {
   e.record->progress();
   parts().registry.bind(e.path, e.handle, e.incarnation);
-  parts().events.record(std::exchange(e.died, false) ? event_kind::respawned : event_kind::started, e.path, e.incarnation);
+  parts().events.record(std::exchange(e.died, false) ? event_kind::respawned : event_kind::started, e.path,
+                        e.incarnation);
   keep(e);
   answer_all(e.starting, {true, errc::stopped, e.path});
   const auto record = e.record;
@@ -266,7 +280,9 @@ void supervisor_actor::abandon(entry& e, bool hung) {
   if (!e.record) return;
   e.record->hung = hung;
   end_actor(e.handle, kill_reason(hung ? "hung" : "abandoned"));
-  if (!hung) parts().events.record(event_kind::slot_abandoned, e.path, e.incarnation, "it did not end in time and is left alone");
+  if (!hung)
+    parts().events.record(event_kind::slot_abandoned, e.path, e.incarnation,
+                          "it did not end in time and is left alone");
   release(e);
 }
 
@@ -288,7 +304,8 @@ void supervisor_actor::answer_all(std::vector<answer>& to, const ending& how) {
 
 void supervisor_actor::end(const ending& how) {
   closed_ = true;
-  if (how.code == errc::limit_reached) parts().events.record(event_kind::escalated, context_.path(), context_.incarnation(), how.text);
+  if (how.code == errc::limit_reached)
+    parts().events.record(event_kind::escalated, context_.path(), context_.incarnation(), how.text);
   if (how.orderly)
     quit(caf::exit_reason::user_shutdown);
   else
@@ -306,7 +323,8 @@ void supervisor_actor::tick() {
   }
   for (const auto& id : hung) {
     auto* e = find(id);
-    const ending how{false, errc::hung, "hung: no progress for " + std::to_string(e->spec.progress_deadline.count()) + " ms"};
+    const ending how{false, errc::hung,
+                     "hung: no progress for " + std::to_string(e->spec.progress_deadline.count()) + " ms"};
     report_death(*e, how);
     abandon(*e, true);
     core_.down(id, how, now);
@@ -390,7 +408,11 @@ std::vector<child_view> supervisor_actor::view() const {
   std::vector<child_view> all;
   for (const auto& c : core_.children()) {
     const auto& e = entries_.at(c.rules.id);
-    all.push_back({.path = e.path, .type = e.spec.type, .status = status_of(c.state), .incarnation = e.incarnation, .restarts = c.restarts});
+    all.push_back({.path = e.path,
+                   .type = e.spec.type,
+                   .status = status_of(c.state),
+                   .incarnation = e.incarnation,
+                   .restarts = c.restarts});
   }
   return all;
 }

@@ -25,14 +25,15 @@ struct supervisor_command {
   std::function<void(supervisor_actor&)> run;
 };
 
-/// The shell of supervisor_core: spawns, monitors and ends actors as the core decides, and keeps the registry, the event
-/// log and the tree's records in step. Everything in it belongs to the actor; other threads send commands.
+/// The shell of supervisor_core: spawns, monitors and ends actors as the core decides, and keeps the registry, the
+/// event log and the tree's records in step. Everything in it belongs to the actor; other threads send commands.
 class supervisor_actor final : public caf::event_based_actor {
  public:
   using children_function = std::function<std::vector<child_spec>()>;
   using answer = std::shared_ptr<std::promise<std::string>>;
 
-  supervisor_actor(caf::actor_config& config, child_context context, supervisor_options options, children_function children);
+  supervisor_actor(caf::actor_config& config, child_context context, supervisor_options options,
+                   children_function children);
 
   caf::behavior make_behavior() override;
   void on_exit() override;
@@ -51,10 +52,10 @@ class supervisor_actor final : public caf::event_based_actor {
   struct entry {
     child_spec spec;
     std::string path;
-    std::uint64_t incarnation = 0;      // of this or the last life
+    std::uint64_t incarnation = 0;  // of this or the last life
     std::shared_ptr<child_record> record;
     caf::actor handle;
-    bool died = false;                  // its next start is a respawn
+    bool died = false;  // its next start is a respawn
     bool answered_info = false;
     std::vector<answer> starting, stopping, waiting;
   };

@@ -34,14 +34,16 @@ void supervisor_core::require_open() const {
 
 void supervisor_core::begin(std::vector<child_rules> first, instant now) {
   beginning_ = true;
-  for (auto& rules : first) children_.push_back({.rules = std::move(rules), .state = child_state::waiting, .not_before = now});
+  for (auto& rules : first)
+    children_.push_back({.rules = std::move(rules), .state = child_state::waiting, .not_before = now});
   advance(now);
 }
 
 void supervisor_core::add(child_rules rules, instant now) {
   require_open();
   if (find(rules.id) != nullptr) throw error(errc::already_exists, "there is a child \"" + rules.id + "\" already");
-  children_.push_back({.rules = std::move(rules), .state = child_state::waiting, .asked = true, .added = true, .not_before = now});
+  children_.push_back(
+      {.rules = std::move(rules), .state = child_state::waiting, .asked = true, .added = true, .not_before = now});
   advance(now);
 }
 
@@ -76,7 +78,8 @@ void supervisor_core::restart(const std::string& id, instant now) {
 }
 
 void supervisor_core::remove(const std::string& id) {
-  if (require(id).state != child_state::stopped) throw error(errc::invalid_input, "the child \"" + id + "\" is not stopped: stop it first");
+  if (require(id).state != child_state::stopped)
+    throw error(errc::invalid_input, "the child \"" + id + "\" is not stopped: stop it first");
   forget(id);
 }
 
@@ -127,7 +130,10 @@ void supervisor_core::tick(instant now) {
     }
     const bool starting = c->state == child_state::starting;
     actions_.push_back({core_action::kind::abandon, id});
-    down(id, {false, starting ? errc::timeout : errc::hung, starting ? "init missed its deadline" : "did not end when it was killed"}, now);
+    down(id,
+         {false, starting ? errc::timeout : errc::hung,
+          starting ? "init missed its deadline" : "did not end when it was killed"},
+         now);
   }
   advance(now);
 }
@@ -140,7 +146,8 @@ std::optional<instant> supervisor_core::next_tick(instant now) const {
   for (const auto& c : children_) {
     if (c.deadline) consider(*c.deadline);
     // One whose time has come waits for its turn, not for a tick.
-    if (c.state == child_state::waiting && !ending_ && c.not_before > advanced_at_) consider(std::max(c.not_before, now));
+    if (c.state == child_state::waiting && !ending_ && c.not_before > advanced_at_)
+      consider(std::max(c.not_before, now));
   }
   return next;
 }
@@ -185,7 +192,9 @@ void supervisor_core::begin_stop(child& c, instant now) {
 
 void supervisor_core::advance_starts(instant now) {
   const bool in_order = one_by_one();
-  if (in_order && std::any_of(children_.begin(), children_.end(), [](const child& c) { return c.state == child_state::starting; })) return;
+  if (in_order &&
+      std::any_of(children_.begin(), children_.end(), [](const child& c) { return c.state == child_state::starting; }))
+    return;
   for (auto& c : children_) {
     if (c.state != child_state::waiting) continue;
     if (c.not_before > now) {
@@ -225,7 +234,8 @@ void supervisor_core::stopped(child& c, const ending& how) {
 
 void supervisor_core::refuse_start(child& c) {
   if (!std::exchange(c.asked, false)) return;
-  actions_.push_back({core_action::kind::start_failed, c.rules.id, {false, errc::stopped, "stopped before it had started"}});
+  actions_.push_back(
+      {core_action::kind::start_failed, c.rules.id, {false, errc::stopped, "stopped before it had started"}});
 }
 
 void supervisor_core::start_failed(child& c, const ending& how, instant now) {
@@ -265,8 +275,8 @@ void supervisor_core::restart_after(child& c, const ending& how, instant now) {
   c.state = child_state::stopped;
   if (!within_intensity(now)) {
     end_with({false, errc::limit_reached,
-              "more than " + std::to_string(options_.intensity) + " restarts within " + std::to_string(options_.period.count()) +
-                  " ms; the last for \"" + c.rules.id + "\": " + how.text});
+              "more than " + std::to_string(options_.intensity) + " restarts within " +
+                  std::to_string(options_.period.count()) + " ms; the last for \"" + c.rules.id + "\": " + how.text});
     return;
   }
   ++c.restarts;
@@ -301,7 +311,8 @@ void supervisor_core::check_auto_shutdown() {
   const bool others = std::any_of(children_.begin(), children_.end(), [](const child& c) {
     return c.rules.significant && c.state != child_state::stopped;
   });
-  if (options_.auto_shutdown == auto_shutdown::any_significant || !others) end_with({true, errc::stopped, "a significant child ended"});
+  if (options_.auto_shutdown == auto_shutdown::any_significant || !others)
+    end_with({true, errc::stopped, "a significant child ended"});
 }
 
 void supervisor_core::forget(const std::string& id) {

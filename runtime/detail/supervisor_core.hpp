@@ -58,8 +58,8 @@ struct core_action {
 
 /// A supervisor's decisions, as OTP's supervisor documents them: events in, actions out. No CAF, no clock, no I/O.
 ///
-/// Not thread-safe; owned by the supervisor's actor. Differences to OTP: restarts can back off; a child stopped by request stays stopped when
-/// its siblings are restarted.
+/// Not thread-safe; owned by the supervisor's actor. Differences to OTP: restarts can back off; a child stopped by
+/// request stays stopped when its siblings are restarted.
 class supervisor_core {
  public:
   struct child {
@@ -67,12 +67,12 @@ class supervisor_core {
     child_state state = child_state::stopped;
     std::uint64_t restarts = 0;
     // How it came to be stopped or started, and what follows.
-    bool asked = false;             ///< somebody waits for the start
-    bool added = false;             ///< by request: forgotten when its first start fails
+    bool asked = false;  ///< somebody waits for the start
+    bool added = false;  ///< by request: forgotten when its first start fails
     bool to_stop = false;
     bool again_after_stop = false;  ///< stopped only to be restarted with its siblings
     bool killed = false;
-    std::uint32_t attempts = 0;     ///< restarts in a row
+    std::uint32_t attempts = 0;  ///< restarts in a row
     instant not_before{};
     instant started_at{};
     std::optional<instant> deadline;  ///< of starting or stopping
@@ -85,7 +85,8 @@ class supervisor_core {
   /// Starts the first children in order; if one fails, those before it are stopped and the supervisor ends.
   void begin(std::vector<child_rules> first, instant now);
 
-  /// Commands. Errors: errc::already_exists, errc::not_found, errc::invalid_input (not in a state for it), errc::stopped.
+  /// Commands. Errors: errc::already_exists, errc::not_found, errc::invalid_input (not in a state for it),
+  /// errc::stopped.
   void add(child_rules rules, instant now);
   void stop(const std::string& id, instant now);
   void restart(const std::string& id, instant now);

@@ -11,11 +11,13 @@ namespace planaria::detail {
 
 /// Shares one fsync among the commits that wait for it.
 ///
-/// The first to come leads: it syncs for all that were written before, and those that come meanwhile form the next group. A leader
-/// waits up to `interval` for company, but only when the last group had some, so that a lone writer never waits.
+/// The first to come leads: it syncs for all that were written before, and those that come meanwhile form the next
+/// group. A leader waits up to `interval` for company, but only when the last group had some, so that a lone writer
+/// never waits.
 class group_commit {
  public:
-  group_commit(std::chrono::milliseconds interval, std::function<void()> sync) : interval_(interval), sync_(std::move(sync)) {}
+  group_commit(std::chrono::milliseconds interval, std::function<void()> sync)
+      : interval_(interval), sync_(std::move(sync)) {}
 
   /// Call after the write is in the log; returns once it is synced, or throws what the sync threw.
   void wait_synced() {

@@ -70,7 +70,7 @@ directory_lock::directory_lock(const fs::path& directory) {
   const auto file = directory / holder_name;
   file_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (file_ < 0) throw_errno(file, "cannot be opened");
-  struct flock whole{};
+  struct flock whole {};
   whole.l_type = F_WRLCK;
   if (::fcntl(file_, F_OFD_SETLK, &whole) != 0) {
     const bool held = errno == EAGAIN || errno == EACCES;
@@ -97,7 +97,7 @@ std::optional<std::string> holder_of(const fs::path& directory) {
   const auto file = directory / holder_name;
   const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
-  struct flock whole{};
+  struct flock whole {};
   whole.l_type = F_WRLCK;
   const bool held = ::fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
   ::close(fd);
@@ -112,7 +112,8 @@ high_water::high_water(fs::path directory) : directory_(std::move(directory)) {
     std::uint64_t value = 0;
     const auto parsed = std::from_chars(line.data(), line.data() + std::min(space, line.size()), value);
     if (space == std::string::npos || parsed.ec != std::errc() || parsed.ptr != line.data() + space)
-      throw error(errc::corrupt, (directory_ / high_water_name).string() + ": cannot be read; remove it to go on without the check for lost records");
+      throw error(errc::corrupt, (directory_ / high_water_name).string() +
+                                     ": cannot be read; remove it to go on without the check for lost records");
     marks_[line.substr(space + 1)] = value;
   }
 }
@@ -142,14 +143,15 @@ void prepare_run_directory(const fs::path& directory) {
   std::error_code failed;
   fs::create_directories(directory, failed);
   if (failed || !fs::is_directory(directory))
-    throw error(errc::io, directory.string() + ": the run directory cannot be made: " + (failed ? failed.message() : "a file is in the way"));
+    throw error(errc::io, directory.string() + ": the run directory cannot be made: " +
+                              (failed ? failed.message() : "a file is in the way"));
   if (::access(directory.c_str(), W_OK | X_OK) != 0) throw_errno(directory, "the run directory cannot be written");
   if (holds_store(directory)) return;
   static const std::set<std::string> ours{"db", "aside", holder_name, high_water_name, "HIGH_WATER.new"};
   for (const auto& entry : fs::directory_iterator(directory))
     if (!ours.contains(entry.path().filename().string()))
-      throw error(errc::invalid_input, directory.string() + ": not a run directory, it holds \"" + entry.path().filename().string() +
-                                           "\"; name an empty or a new one");
+      throw error(errc::invalid_input, directory.string() + ": not a run directory, it holds \"" +
+                                           entry.path().filename().string() + "\"; name an empty or a new one");
 }
 
 bool holds_store(const fs::path& directory) { return fs::exists(directory / "db" / "CURRENT"); }

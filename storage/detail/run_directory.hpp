@@ -9,8 +9,8 @@
 
 namespace planaria::detail {
 
-/// Whose directory it is: an advisory (open file description) lock on the file HOLDER, which names the process. Released with the object, or
-/// by the kernel when the process dies.
+/// Whose directory it is: an advisory (open file description) lock on the file HOLDER, which names the process.
+/// Released with the object, or by the kernel when the process dies.
 class directory_lock {
  public:
   /// Errors: errc::in_use names the holding process; errc::io.

@@ -84,11 +84,13 @@ csv_table read_csv(const std::filesystem::path& file) {
   for (const auto& field : fields) {
     table.names.emplace_back(trimmed(field));
     if (table.names.back().empty() || !known.insert(table.names.back()).second)
-      in.refuse("column " + std::to_string(table.names.size()) + ": its name \"" + table.names.back() + "\" is empty or repeated");
+      in.refuse("column " + std::to_string(table.names.size()) + ": its name \"" + table.names.back() +
+                "\" is empty or repeated");
   }
   while (in.next(fields)) {
     if (fields.size() != table.names.size())
-      in.refuse("has " + std::to_string(fields.size()) + " fields; the first line names " + std::to_string(table.names.size()));
+      in.refuse("has " + std::to_string(fields.size()) + " fields; the first line names " +
+                std::to_string(table.names.size()));
     for (std::size_t i = 0; i < fields.size(); ++i) table.values.push_back(number(in, fields[i], table.names[i]));
   }
   if (table.values.empty()) in.refuse("has no rows");

@@ -32,11 +32,14 @@ class input {
     // A cut gzip stream reads as an error of the buffer; what came before it is returned first.
     if (got < 0 || (code != Z_OK && code != Z_STREAM_END))
       throw error(code == Z_BUF_ERROR ? errc::invalid_input : errc::corrupt,
-                  path_.string() + ": the gzip stream is " + (code == Z_BUF_ERROR ? "cut short" : "damaged: " + std::string(text)));
+                  path_.string() + ": the gzip stream is " +
+                      (code == Z_BUF_ERROR ? "cut short" : "damaged: " + std::string(text)));
     return static_cast<std::size_t>(got);
   }
 
-  [[noreturn]] void refuse(const std::string& why) const { throw error(errc::invalid_input, path_.string() + ": " + why); }
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw error(errc::invalid_input, path_.string() + ": " + why);
+  }
 
  private:
   std::filesystem::path path_;
@@ -62,16 +65,19 @@ std::uint64_t read_header(input& in, idx_file& to) {
     in.refuse("is not an IDX file: it does not begin with two zero bytes, a type and a number of dimensions");
   to.type = static_cast<idx_type>(magic[2]);
   const auto size = size_of(to.type);
-  if (size == 0) in.refuse("is not an IDX file: " + std::to_string(std::to_integer<int>(magic[2])) + " is no element type");
+  if (size == 0)
+    in.refuse("is not an IDX file: " + std::to_string(std::to_integer<int>(magic[2])) + " is no element type");
   const auto rank = std::to_integer<std::size_t>(magic[3]);
   if (rank == 0) in.refuse("has no dimensions");
   std::uint64_t bytes = size;
   for (std::size_t i = 0; i < rank; ++i) {
     std::array<std::byte, 4> raw{};
-    if (in.read(raw.data(), raw.size()) != raw.size()) in.refuse("is cut short in its header, at dimension " + std::to_string(i));
+    if (in.read(raw.data(), raw.size()) != raw.size())
+      in.refuse("is cut short in its header, at dimension " + std::to_string(i));
     std::uint64_t dim = 0;
     for (const auto b : raw) dim = (dim << 8) | std::to_integer<std::uint64_t>(b);
-    if (dim != 0 && bytes > std::numeric_limits<std::uint64_t>::max() / dim) in.refuse("claims more bytes than there can be");
+    if (dim != 0 && bytes > std::numeric_limits<std::uint64_t>::max() / dim)
+      in.refuse("claims more bytes than there can be");
     bytes *= dim;
     to.dims.push_back(dim);
   }
@@ -82,7 +88,8 @@ std::uint64_t read_header(input& in, idx_file& to) {
 void to_host_order(std::vector<std::byte>& bytes, std::size_t size) {
   if constexpr (std::endian::native == std::endian::little) {
     for (std::size_t i = 0; size > 1 && i + size <= bytes.size(); i += size)
-      std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(i), bytes.begin() + static_cast<std::ptrdiff_t>(i + size));
+      std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(i),
+                   bytes.begin() + static_cast<std::ptrdiff_t>(i + size));
   }
 }
 
@@ -99,11 +106,13 @@ idx_file read_idx(const std::filesystem::path& file) {
     const auto got = in.read(read.bytes.data() + before, want);
     read.bytes.resize(before + got);
     if (got == 0)
-      in.refuse("is cut short: its header says " + std::to_string(expected) + " bytes of elements, there are " + std::to_string(before));
+      in.refuse("is cut short: its header says " + std::to_string(expected) + " bytes of elements, there are " +
+                std::to_string(before));
   }
   // Also the read at which zlib checks the stream's checksum.
   std::byte more{};
-  if (in.read(&more, 1) != 0) in.refuse("goes on after the " + std::to_string(expected) + " bytes that its header says");
+  if (in.read(&more, 1) != 0)
+    in.refuse("goes on after the " + std::to_string(expected) + " bytes that its header says");
   to_host_order(read.bytes, size_of(read.type));
   return read;
 }

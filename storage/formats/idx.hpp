@@ -8,7 +8,14 @@
 namespace planaria {
 
 /// The element types of the IDX format, by their code in its header.
-enum class idx_type : std::uint8_t { uint8 = 0x08, int8 = 0x09, int16 = 0x0B, int32 = 0x0C, float32 = 0x0D, float64 = 0x0E };
+enum class idx_type : std::uint8_t {
+  uint8 = 0x08,
+  int8 = 0x09,
+  int16 = 0x0B,
+  int32 = 0x0C,
+  float32 = 0x0D,
+  float64 = 0x0E
+};
 
 /// A whole IDX file in memory.
 struct idx_file {

@@ -36,8 +36,18 @@ TEST_CASE("tensors in memory are given out by index, in the order asked for") {
   const auto batch = data->get(indices);
   CHECK(torch::equal(batch.target, torch::tensor({3L, 0L, 3L})));
   CHECK(batch.data[0][1].item<std::int64_t>() == 7);
-  expect_error(errc::invalid_input, [] { static_cast<void>(tensor_dataset(torch::ones({3, 1}), torch::ones({4}))); }, "3", "4");
-  expect_error(errc::invalid_input, [] { static_cast<void>(tensor_dataset(torch::ones({0, 1}), torch::ones({0}))); }, "sample");
+  expect_error(
+      errc::invalid_input,
+      [] {
+        static_cast<void>(tensor_dataset(torch::ones({3, 1}), torch::ones({4})));
+      },
+      "3", "4");
+  expect_error(
+      errc::invalid_input,
+      [] {
+        static_cast<void>(tensor_dataset(torch::ones({0, 1}), torch::ones({0})));
+      },
+      "sample");
 }
 
 TEST_CASE("IDX images and labels are scaled and counted") {
@@ -52,8 +62,11 @@ TEST_CASE("IDX images and labels are scaled and counted") {
   CHECK(batch.data[0][0][0][1].item<float>() == doctest::Approx(1.0));
   CHECK(torch::equal(batch.target, torch::tensor({7L, 1L})));
   write_idx(dir / "three", {3}, std::string("\x07\x01\x02", 3));
-  expect_error(errc::invalid_input, [&] { static_cast<void>(idx_dataset(dir / "images", dir / "three")); }, "2 images", "3 labels");
-  expect_error(errc::invalid_input, [&] { static_cast<void>(idx_dataset(dir / "labels", dir / "labels")); }, "3 dimensions");
+  expect_error(
+      errc::invalid_input, [&] { static_cast<void>(idx_dataset(dir / "images", dir / "three")); }, "2 images",
+      "3 labels");
+  expect_error(
+      errc::invalid_input, [&] { static_cast<void>(idx_dataset(dir / "labels", dir / "labels")); }, "3 dimensions");
 }
 
 TEST_CASE("a CSV table is split into data and label") {
@@ -64,7 +77,8 @@ TEST_CASE("a CSV table is split into data and label") {
   const auto batch = data->get(second);
   CHECK(torch::equal(batch.data, torch::tensor({{3.0F, 4.0F}})));
   CHECK(torch::equal(batch.target, torch::tensor({1L})));
-  expect_error(errc::invalid_input, [&] { static_cast<void>(csv_dataset(dir / "t.csv", "class")); }, "class");
+  expect_error(
+      errc::invalid_input, [&] { static_cast<void>(csv_dataset(dir / "t.csv", "class")); }, "class");
 }
 
 TEST_CASE("any map-style LibTorch dataset can be used") {

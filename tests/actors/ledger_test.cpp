@@ -65,5 +65,6 @@ TEST_CASE("what save() did not write is refused, at every length") {
     expect_error(errc::corrupt, [&] { other.load(std::string_view(saved).substr(0, length)); });
   }
   ledger other(5);
-  expect_error(errc::schema_mismatch, [&] { other.load(saved); }, "another number of samples");
+  expect_error(
+      errc::schema_mismatch, [&] { other.load(saved); }, "another number of samples");
 }

@@ -26,7 +26,8 @@ TEST_CASE("the mean over peers is the mean over the samples of one large batch")
   stage one(1, 40, 20, 1);
   const auto a = many.run();
   const auto b = one.run();
-  for (std::size_t i = 0; i < a.weights.size(); ++i) CHECK(torch::allclose(a.weights[i].tensor, b.weights[i].tensor, 1e-4, 1e-5));
+  for (std::size_t i = 0; i < a.weights.size(); ++i)
+    CHECK(torch::allclose(a.weights[i].tensor, b.weights[i].tensor, 1e-4, 1e-5));
 }
 
 TEST_CASE("what cannot be trained is refused with the reason") {
@@ -34,7 +35,8 @@ TEST_CASE("what cannot be trained is refused with the reason") {
     stage s;
     change(s);
     node where;
-    expect_error(errc::invalid_input, [&] { mesh_job job(where, s.options()); }, word);
+    expect_error(
+        errc::invalid_input, [&] { mesh_job job(where, s.options()); }, word);
   };
   refused([](stage& s) { s.mesh.peers = 0; }, "peers");
   refused([](stage& s) { s.mesh.batch = 0; }, "batch");

@@ -85,7 +85,8 @@ TEST_CASE("a peer dies while it recovers") {
   at_most first(1);
   at_most recovering(2);
   s.wrap = with_hook([&](moment at, const step_context* where, contribution*) {
-    if (at == moment::compute && where->step == 4 && where->rank == 0 && first()) throw std::runtime_error("first death");
+    if (at == moment::compute && where->step == 4 && where->rank == 0 && first())
+      throw std::runtime_error("first death");
     if (at == moment::load && recovering()) throw std::runtime_error("death while recovering");
   });
   node where;
@@ -99,7 +100,8 @@ TEST_CASE("a donor dies while it serves") {
   at_most first(1);
   at_most donor(1);
   s.wrap = with_hook([&](moment at, const step_context* context, contribution*) {
-    if (at == moment::compute && context->step == 4 && context->rank == 0 && first()) throw std::runtime_error("first death");
+    if (at == moment::compute && context->step == 4 && context->rank == 0 && first())
+      throw std::runtime_error("first death");
     // The replacement of peer-0 is copying from the only other peer.
     if (at == moment::load && donor()) CHECK(where.kill("train/mesh/peer-1"));
   });
@@ -112,7 +114,8 @@ TEST_CASE("a peer that dies while it applies is replaced from one that has appli
     stage s;
     at_most once(1);
     s.wrap = with_hook([&, rank](moment at, const step_context* where, contribution*) {
-      if (at == moment::apply && where->step == 6 && where->rank == rank && once()) throw std::runtime_error("between two steps");
+      if (at == moment::apply && where->step == 6 && where->rank == rank && once())
+        throw std::runtime_error("between two steps");
     });
     node where;
     check_same_bits(s, where);
@@ -131,7 +134,8 @@ TEST_CASE("an exception in forward on every third step is survived, its text kep
   node where;
   check_same_bits(s, where);
   std::size_t told = 0;
-  for (const auto& e : where.events().events()) told += e.kind == event_kind::detected && e.reason == "every third step" ? 1 : 0;
+  for (const auto& e : where.events().events())
+    told += e.kind == event_kind::detected && e.reason == "every third step" ? 1 : 0;
   CHECK(told == failed.size());
 }
 
@@ -144,7 +148,8 @@ TEST_CASE("a peer that always fails ends the job with the reason, after its limi
   node where;
   mesh_job job(where, s.options());
   job.start();
-  expect_error(errc::limit_reached, [&] { static_cast<void>(job.wait(patience)); }, "restarts within", "\"train\"");
+  expect_error(
+      errc::limit_reached, [&] { static_cast<void>(job.wait(patience)); }, "restarts within", "\"train\"");
   CHECK(job.ended());
 }
 
@@ -164,7 +169,8 @@ TEST_CASE("a hung peer counts as dead, its slot is abandoned and its late gradie
   node where;
   check_same_bits(s, where);
   bool told = false;
-  for (const auto& e : where.events().events()) told = told || (e.kind == event_kind::detected && e.reason.find("no progress") != std::string::npos);
+  for (const auto& e : where.events().events())
+    told = told || (e.kind == event_kind::detected && e.reason.find("no progress") != std::string::npos);
   CHECK(told);
   CHECK(where.compute().counts().abandoned_total >= 1);
 }
@@ -172,7 +178,8 @@ TEST_CASE("a hung peer counts as dead, its slot is abandoned and its late gradie
 TEST_CASE("NaN on one peer only skips the step for all and says where it was") {
   stage s;
   s.wrap = with_hook([](moment at, const step_context* where, contribution* found) {
-    if (at == moment::computed && where->step == 3 && where->rank == 2) found->gradients[1].fill_(std::numeric_limits<float>::quiet_NaN());
+    if (at == moment::computed && where->step == 3 && where->rank == 2)
+      found->gradients[1].fill_(std::numeric_limits<float>::quiet_NaN());
   });
   node where;
   mesh_job job(where, s.options());
@@ -231,5 +238,6 @@ TEST_CASE("a job stopped early says where, and killing its supervisor fails it")
   mesh_job doomed(where, s.options());
   doomed.start();
   REQUIRE(where.kill("doomed", "test"));
-  expect_error(errc::limit_reached, [&] { static_cast<void>(doomed.wait(patience)); }, "test");
+  expect_error(
+      errc::limit_reached, [&] { static_cast<void>(doomed.wait(patience)); }, "test");
 }

@@ -134,7 +134,9 @@ TEST_CASE("tied weights stay tied and count once") {
     const auto shared = m->register_parameter("encoder", torch::randn({8, 8}));
     m->register_parameter("decoder", shared);
     m->register_parameter("out", torch::randn({8, 3}));
-    m->body = [](free_form& f, const torch::Tensor& x) { return torch::relu(x.matmul(f.p("encoder"))).matmul(f.p("decoder")).matmul(f.p("out")); };
+    m->body = [](free_form& f, const torch::Tensor& x) {
+      return torch::relu(x.matmul(f.p("encoder"))).matmul(f.p("decoder")).matmul(f.p("out"));
+    };
     return m;
   });
   const auto result = check_with_kills(s);
@@ -152,9 +154,12 @@ TEST_CASE("dropout on the step's generator gives the same bits whoever dies") {
 
 TEST_CASE("LibTorch's own dropout is refused where several trainers share the process, with the remedy") {
   stage s;
-  s.trainer.make = [](const model_context&) { return make_model(nn::Sequential(nn::Linear(8, 16), nn::Dropout(0.5), nn::Linear(16, 3))); };
+  s.trainer.make = [](const model_context&) {
+    return make_model(nn::Sequential(nn::Linear(8, 16), nn::Dropout(0.5), nn::Linear(16, 3)));
+  };
   node where;
-  expect_error(errc::invalid_input, [&] { mesh_job job(where, s.options()); }, "step_dropout", "Dropout");
+  expect_error(
+      errc::invalid_input, [&] { mesh_job job(where, s.options()); }, "step_dropout", "Dropout");
   s.mesh.peers = 1;
   CHECK(s.run().complete);
 }
@@ -163,6 +168,8 @@ TEST_CASE("a model without parameters is refused") {
   stage s;
   s.trainer.make = [](const model_context&) { return make_model(nn::Sequential(nn::ReLU())); };
   node where;
-  expect_error(errc::invalid_input, [&] { mesh_job job(where, s.options()); }, "no parameter");
-  expect_error(errc::invalid_input, [&] { check_options(s.options()); }, "no parameter");
+  expect_error(
+      errc::invalid_input, [&] { mesh_job job(where, s.options()); }, "no parameter");
+  expect_error(
+      errc::invalid_input, [&] { check_options(s.options()); }, "no parameter");
 }

@@ -47,13 +47,15 @@ void check_kills(stage s) {
 
 TEST_CASE("one peer alone ends with the bits of a plain SGD loop") {
   const auto s = lone();
-  CHECK(s.run().weights_hash == plain_loop<torch::optim::SGD>(s, torch::optim::SGDOptions(0.1).momentum(0.9), always_one));
+  CHECK(s.run().weights_hash ==
+        plain_loop<torch::optim::SGD>(s, torch::optim::SGDOptions(0.1).momentum(0.9), always_one));
 }
 
 TEST_CASE("one peer that is killed ends with the bits of a plain SGD loop too") {
   auto s = lone();
   s.mesh.kills = {{"peer-0", 3}, {"peer-0", 4}, {"peer-0", 20}};
-  CHECK(s.run().weights_hash == plain_loop<torch::optim::SGD>(s, torch::optim::SGDOptions(0.1).momentum(0.9), always_one));
+  CHECK(s.run().weights_hash ==
+        plain_loop<torch::optim::SGD>(s, torch::optim::SGDOptions(0.1).momentum(0.9), always_one));
 }
 
 TEST_CASE("Adam and AdamW step as LibTorch's and keep moments and options through deaths") {

@@ -77,12 +77,14 @@ TEST_CASE("a fresh start over an existing run is refused, and so is another mode
   stage s;
   train_until(s, dir / "run", 6);
   node where(stored_in(dir / "run"));
-  expect_error(errc::already_exists, [&] { mesh_job job(where, s.options()); }, "step 6");
+  expect_error(
+      errc::already_exists, [&] { mesh_job job(where, s.options()); }, "step 6");
   s.mesh.start = start_from::resume;
   s.trainer.make = [](const model_context&) {
     return make_model(torch::nn::Sequential(torch::nn::Linear(8, 17), torch::nn::ReLU(), torch::nn::Linear(17, 3)));
   };
-  expect_error(errc::schema_mismatch, [&] { mesh_job job(where, s.options()); }, "0.weight", "[17, 8]", "[16, 8]");
+  expect_error(
+      errc::schema_mismatch, [&] { mesh_job job(where, s.options()); }, "0.weight", "[17, 8]", "[16, 8]");
   // Nothing was lost: the right model goes on.
   s.trainer.make = small_mlp;
   CHECK(s.run(where).weights_hash == s.fault_free().weights_hash);
@@ -95,7 +97,8 @@ TEST_CASE("other optimizer options than the stored run's are refused by name") {
   s.mesh.start = start_from::resume;
   s.trainer.optimizer = torch::optim::SGDOptions(0.2).momentum(0.9);
   node where(stored_in(dir / "run"));
-  expect_error(errc::schema_mismatch, [&] { mesh_job job(where, s.options()); }, "other options", "0.2");
+  expect_error(
+      errc::schema_mismatch, [&] { mesh_job job(where, s.options()); }, "other options", "0.2");
 }
 
 TEST_CASE("a copy of a live run directory resumes on its own and ends with the same bits") {
@@ -133,7 +136,9 @@ TEST_CASE("a damaged newest snapshot is skipped with a word, and the bits are th
   // The newest snapshot's file of parts.
   fs::path newest;
   for (const auto& entry : fs::directory_iterator(dir / "run" / "db"))
-    if (entry.path().extension() == ".sst" && fs::file_size(entry.path()) > 2000 && (newest.empty() || entry.path() > newest)) newest = entry.path();
+    if (entry.path().extension() == ".sst" && fs::file_size(entry.path()) > 2000 &&
+        (newest.empty() || entry.path() > newest))
+      newest = entry.path();
   REQUIRE_FALSE(newest.empty());
   std::fstream file(newest, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(300);

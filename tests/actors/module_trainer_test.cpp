@@ -5,7 +5,9 @@ using namespace planaria::testing;
 
 namespace {
 
-step_context step_at(std::uint64_t step, const std::vector<std::int64_t>& samples) { return {5, 0, step, 0, 1, samples}; }
+step_context step_at(std::uint64_t step, const std::vector<std::int64_t>& samples) {
+  return {5, 0, step, 0, 1, samples};
+}
 
 const std::vector<std::int64_t> some{0, 3, 7};
 
@@ -38,7 +40,8 @@ TEST_CASE("a state taken over goes on with the same bits") {
   s.trainer.optimizer = torch::optim::AdamWOptions(0.05);
   const auto make = make_trainer_factory(s.trainer);
   const auto a = make(2);
-  for (std::uint64_t step = 0; step < 3; ++step) a->apply(step_at(step, some), a->compute(step_at(step, some)).gradients);
+  for (std::uint64_t step = 0; step < 3; ++step)
+    a->apply(step_at(step, some), a->compute(step_at(step, some)).gradients);
   const auto b = make(2);
   b->load(a->state(state_scope::complete));
   for (auto* t : {a.get(), b.get()}) t->apply(step_at(3, some), t->compute(step_at(3, some)).gradients);
@@ -52,7 +55,8 @@ TEST_CASE("a state of other options is refused with both") {
   s.trainer.optimizer = torch::optim::SGDOptions(0.2).momentum(0.9);
   const auto b = make_trainer_factory(s.trainer)(1);
   const auto before = content_hash(b->weights());
-  expect_error(errc::schema_mismatch, [&] { b->load(a->state(state_scope::complete)); }, "0.1", "0.2");
+  expect_error(
+      errc::schema_mismatch, [&] { b->load(a->state(state_scope::complete)); }, "0.1", "0.2");
   CHECK(content_hash(b->weights()) == before);
 }
 
@@ -82,7 +86,8 @@ TEST_CASE("a parameter replaced while training is refused by name") {
   };
   s.trainer.make = [](const model_context&) { return make_model(std::make_shared<moving>()); };
   const auto t = make_trainer_factory(s.trainer)(1);
-  expect_error(errc::user_error, [&] { static_cast<void>(t->compute(step_at(0, some))); }, "parameter w");
+  expect_error(
+      errc::user_error, [&] { static_cast<void>(t->compute(step_at(0, some))); }, "parameter w");
 }
 
 TEST_CASE("parameters that cannot be averaged are refused by name") {
@@ -92,5 +97,6 @@ TEST_CASE("parameters that cannot be averaged are refused by name") {
     torch::Tensor forward(const torch::Tensor& x) { return x; }
   };
   s.trainer.make = [](const model_context&) { return make_model(std::make_shared<odd>()); };
-  expect_error(errc::invalid_input, [&] { static_cast<void>(make_trainer_factory(s.trainer)(1)); }, "z");
+  expect_error(
+      errc::invalid_input, [&] { static_cast<void>(make_trainer_factory(s.trainer)(1)); }, "z");
 }

@@ -11,7 +11,9 @@ namespace {
 
 tensor_map parameters() {
   torch::manual_seed(2);
-  tensor_map all{{"w", torch::randn({3, 2}).requires_grad_()}, {"b", torch::randn({2}).requires_grad_()}, {"idle", torch::ones({1}).requires_grad_()}};
+  tensor_map all{{"w", torch::randn({3, 2}).requires_grad_()},
+                 {"b", torch::randn({2}).requires_grad_()},
+                 {"idle", torch::ones({1}).requires_grad_()}};
   return all;
 }
 
@@ -22,10 +24,8 @@ void step(optimizer& with, tensor_map& of, int number) {
 }
 
 std::vector<optimizer_options> kinds() {
-  return {torch::optim::SGDOptions(0.1),
-          torch::optim::SGDOptions(0.1).momentum(0.9).nesterov(true).weight_decay(0.01),
-          torch::optim::AdamOptions(0.01),
-          torch::optim::AdamOptions(0.01).amsgrad(true).weight_decay(0.1),
+  return {torch::optim::SGDOptions(0.1), torch::optim::SGDOptions(0.1).momentum(0.9).nesterov(true).weight_decay(0.01),
+          torch::optim::AdamOptions(0.01), torch::optim::AdamOptions(0.01).amsgrad(true).weight_decay(0.1),
           torch::optim::AdamWOptions(0.01)};
 }
 
@@ -72,7 +72,8 @@ TEST_CASE("moments of another shape, dtype or parameter are refused by name, and
     auto saved = adam.state();
     for (auto& t : saved) t.tensor = t.tensor.clone() + 1;
     change(saved);
-    expect_error(errc::schema_mismatch, [&] { adam.load(saved); }, word);
+    expect_error(
+        errc::schema_mismatch, [&] { adam.load(saved); }, word);
     CHECK(content_hash(adam.state()) == before);
   };
   const auto named = [](tensor_map& in, const std::string& part) -> named_tensor& {
@@ -90,5 +91,6 @@ TEST_CASE("different options describe themselves differently") {
   for (const auto& kind : kinds()) texts.push_back(optimizer(kind, parameters()).describe());
   for (std::size_t i = 0; i < texts.size(); ++i)
     for (std::size_t j = 0; j < i; ++j) CHECK(texts[i] != texts[j]);
-  expect_error(errc::invalid_input, [] { static_cast<void>(make_optimizer_options("lion", 0.1)); }, "lion");
+  expect_error(
+      errc::invalid_input, [] { static_cast<void>(make_optimizer_options("lion", 0.1)); }, "lion");
 }

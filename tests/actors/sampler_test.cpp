@@ -55,14 +55,18 @@ TEST_CASE("without shuffling the samples come in order") {
 
 TEST_CASE("the order of a seed is what it was") {
   // Snapshots are resumed by later versions: the order is part of what is stored.
-  CHECK(*sampler({.seed = 7, .samples = 8, .batch = 1}).order(3) == *sampler({.seed = 7, .samples = 8, .batch = 4}).order(3));
+  CHECK(*sampler({.seed = 7, .samples = 8, .batch = 1}).order(3) ==
+        *sampler({.seed = 7, .samples = 8, .batch = 4}).order(3));
   const auto order = *sampler({.seed = 7, .samples = 8, .batch = 1}).order(3);
   const std::vector<std::int64_t> golden{3, 5, 7, 2, 0, 6, 4, 1};
   CHECK(order == golden);
 }
 
 TEST_CASE("impossible plans are refused") {
-  expect_error(errc::invalid_input, [] { sampler plan({.samples = 10, .batch = 2, .ranks = 0}); }, "peers");
-  expect_error(errc::invalid_input, [] { sampler plan({.samples = 10, .batch = 0, .ranks = 1}); }, "batch");
-  expect_error(errc::invalid_input, [] { sampler plan({.samples = 10, .batch = 11, .ranks = 1}); }, "11", "10");
+  expect_error(
+      errc::invalid_input, [] { sampler plan({.samples = 10, .batch = 2, .ranks = 0}); }, "peers");
+  expect_error(
+      errc::invalid_input, [] { sampler plan({.samples = 10, .batch = 0, .ranks = 1}); }, "batch");
+  expect_error(
+      errc::invalid_input, [] { sampler plan({.samples = 10, .batch = 11, .ranks = 1}); }, "11", "10");
 }

@@ -15,12 +15,14 @@ namespace {
 
 std::vector<summand> ranks_of(std::vector<std::vector<torch::Tensor>> gradients, std::vector<double> weights) {
   std::vector<summand> all;
-  for (std::size_t r = 0; r < gradients.size(); ++r) all.push_back({gradients[r], weights[r], static_cast<std::int64_t>(r)});
+  for (std::size_t r = 0; r < gradients.size(); ++r)
+    all.push_back({gradients[r], weights[r], static_cast<std::int64_t>(r)});
   return all;
 }
 
 bool same_bits(const torch::Tensor& a, const torch::Tensor& b) {
-  return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() && std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0;
+  return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
+         std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0;
 }
 
 // ((w0·g0 + w1·g1) + w2·g2) in plain C++.
@@ -84,12 +86,14 @@ TEST_CASE("doubles are summed as doubles, half types through f32") {
 }
 
 TEST_CASE("a NaN or an infinity anywhere is noticed and its place named") {
-  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()})
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+                          -std::numeric_limits<float>::infinity()})
     for (const std::int64_t at : {0, 5, 99'999}) {
       CAPTURE(at);
       auto g = torch::zeros({100'000});
       g[at] = bad;
-      shared_mean mean(ranks_of({{torch::zeros({3}), torch::zeros({100'000})}, {torch::zeros({3}), g}}, {0.5, 0.5}), {});
+      shared_mean mean(ranks_of({{torch::zeros({3}), torch::zeros({100'000})}, {torch::zeros({3}), g}}, {0.5, 0.5}),
+                       {});
       CHECK(mean.work());
       CHECK_FALSE(mean.finite());
       CHECK(mean.culprit() == std::pair<std::int64_t, std::size_t>(1, 1));

@@ -86,8 +86,8 @@ struct stage {
 /// Where a hook is called.
 enum class moment : std::uint8_t { compute, computed, apply, load };
 
-/// Delegates to another trainer and calls a hook first (at `computed`: after the gradient is there). What the hook throws
-/// leaves the trainer as user code's exceptions do.
+/// Delegates to another trainer and calls a hook first (at `computed`: after the gradient is there). What the hook
+/// throws leaves the trainer as user code's exceptions do.
 class hooked_trainer final : public trainer {
  public:
   using hook = std::function<void(moment, const step_context*, contribution*)>;
@@ -110,7 +110,9 @@ class hooked_trainer final : public trainer {
     call_(moment::load, nullptr, nullptr);
     inner_->load(saved);
   }
-  [[nodiscard]] evaluation evaluate(const dataset& data, const std::function<void()>& alive) override { return inner_->evaluate(data, alive); }
+  [[nodiscard]] evaluation evaluate(const dataset& data, const std::function<void()>& alive) override {
+    return inner_->evaluate(data, alive);
+  }
 
  private:
   std::unique_ptr<trainer> inner_;
@@ -146,7 +148,8 @@ class counter {
   }
   void wait_for(int wanted) {
     std::unique_lock lock(mutex_);
-    if (!change_.wait_for(lock, patience, [&] { return count_ >= wanted; })) throw std::runtime_error("the test waited in vain");
+    if (!change_.wait_for(lock, patience, [&] { return count_ >= wanted; }))
+      throw std::runtime_error("the test waited in vain");
   }
 
  private:

@@ -168,17 +168,15 @@ class random_play {
   void move(rank_index r) {
     const auto life = incarnation_[r];
     switch (protocol_.standing_of(r)) {
-      case standing::absent:
-        REQUIRE(protocol_.enter(r, ++incarnation_[r]));
-        return;
+      case standing::absent: REQUIRE(protocol_.enter(r, ++incarnation_[r])); return;
       case standing::joining: {
         const auto given = protocol_.ask(r, life);
-        if (given.what == kind::recover) REQUIRE(protocol_.recovered(r, life, std::min<std::uint64_t>(protocol_.step(), random_() % 3)));
+        if (given.what == kind::recover)
+          REQUIRE(protocol_.recovered(r, life, std::min<std::uint64_t>(protocol_.step(), random_() % 3)));
         if (given.what == kind::copy) REQUIRE(given.step == protocol_.step());
         return;
       }
-      default:
-        break;
+      default: break;
     }
     if (random_() % 5 == 0) {
       protocol_.leave(r, life);

@@ -31,7 +31,8 @@ TEST_CASE("dropout scales what it keeps and does nothing in evaluation") {
   CHECK(y.max().item<float>() == doctest::Approx(1.0 / 0.75));
   dropout->eval();
   CHECK(torch::equal(dropout->forward(x), x));
-  expect_error(errc::invalid_input, [&] { step_dropout bad(1.0, rng.generator()); }, "1");
+  expect_error(
+      errc::invalid_input, [&] { step_dropout bad(1.0, rng.generator()); }, "1");
 }
 
 TEST_CASE("modules that draw from the global generator are found wherever they hide") {

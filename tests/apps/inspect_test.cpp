@@ -20,7 +20,8 @@ TEST_CASE("inspect shows a finished run's tree, snapshots, events and recoveries
   REQUIRE(job.train("run", {"--kill", "peer-1@step=4"}).status == 0);
   const auto seen = run({PLANARIA_PROGRAM, "inspect", job.path("run"), "--events", "1000"});
   CHECK(seen.status == 0);
-  for (const auto* words : {"no process holds it", "train", "mesh", "snapshots", "step 40", "verified", "killed", "respawned", "caught up", "recomputed"})
+  for (const auto* words : {"no process holds it", "train", "mesh", "snapshots", "step 40", "verified", "killed",
+                            "respawned", "caught up", "recomputed"})
     check_says(seen, words);
 }
 

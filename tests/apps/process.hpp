@@ -61,7 +61,8 @@ class process {
   /// Waits for the end and returns the exit status, or 128 and the signal's number.
   int wait() {
     std::unique_lock lock(mutex_);
-    if (!change_.wait_for(lock, std::chrono::minutes(4), [&] { return ended_; })) throw std::runtime_error("the process does not end; it said: " + output_);
+    if (!change_.wait_for(lock, std::chrono::minutes(4), [&] { return ended_; }))
+      throw std::runtime_error("the process does not end; it said: " + output_);
     int status = 0;
     ::waitpid(pid_, &status, 0);
     reaped_ = true;

@@ -25,7 +25,9 @@ std::string content_of(const fs::path& from) {
 
 TEST_CASE("data that is missing, cut short, not IDX or of other counts is refused") {
   const training job;
-  const auto set = [&](const std::string& name) { return std::vector<std::string>{"--set", "data.train_images=" + job.path(name)}; };
+  const auto set = [&](const std::string& name) {
+    return std::vector<std::string>{"--set", "data.train_images=" + job.path(name)};
+  };
   refused(job, set("absent"), {"absent", "no such file"});
   const auto good = content_of(job / "train-images");
   write(job / "cut", good.substr(0, 1000));

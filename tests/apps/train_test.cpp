@@ -13,7 +13,8 @@ TEST_CASE("a run with kills of peers and of the mesh ends with the fault-free ru
   CHECK(clean["samples"] == 960);
   CHECK(clean["recoveries"].empty());
   CHECK(clean["accuracy"] > 0.9);
-  const auto killed = job.train("killed", {"--kill", "peer-1@step=3", "--kill", "mesh@step=12", "--kill-random", "8", "--seed", "5"});
+  const auto killed =
+      job.train("killed", {"--kill", "peer-1@step=3", "--kill", "mesh@step=12", "--kill-random", "8", "--seed", "5"});
   REQUIRE(killed.status == 0);
   const auto summary = job.summary("killed");
   CHECK(summary["weights_hash"] == clean["weights_hash"]);

@@ -27,7 +27,8 @@ class training {
   [[nodiscard]] std::string path(const std::string& name) const { return (dir_ / name).string(); }
 
   [[nodiscard]] std::vector<std::string> command(const std::string& run, std::vector<std::string> more = {}) const {
-    std::vector<std::string> all{PLANARIA_PROGRAM, "train", path("job.toml"), "--set", "run_dir=" + path(run), "--summary", path(run + ".json")};
+    std::vector<std::string> all{PLANARIA_PROGRAM,       "train",     path("job.toml"),   "--set",
+                                 "run_dir=" + path(run), "--summary", path(run + ".json")};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -52,7 +53,8 @@ class training {
     for (std::uint32_t i = 0; i < count; ++i) {
       const auto label = random() % 4;
       labels.put(static_cast<char>(label));
-      for (std::uint32_t pixel = 0; pixel < 64; ++pixel) images.put(static_cast<char>((pixel / 16 == label ? 128 : 0) + random() % 100));
+      for (std::uint32_t pixel = 0; pixel < 64; ++pixel)
+        images.put(static_cast<char>((pixel / 16 == label ? 128 : 0) + random() % 100));
     }
   }
   static void put(std::ofstream& to, std::uint32_t value) {

@@ -62,14 +62,14 @@ class traces {
 };
 
 /// A child that throws "boom", finishes, or blocks until the gate opens, when it is told to.
-[[nodiscard]] inline child_spec puppet(std::string id, std::shared_ptr<traces> kept = nullptr, std::shared_ptr<signal> gate = nullptr) {
+[[nodiscard]] inline child_spec puppet(std::string id, std::shared_ptr<traces> kept = nullptr,
+                                       std::shared_ptr<signal> gate = nullptr) {
   return child(std::move(id), [kept, gate](caf::event_based_actor* self, child_context me) -> caf::behavior {
     if (kept) {
       kept->keep(me);
       self->attach_functor([kept, path = me.path()] { kept->end(path); });
     }
-    return {[](boom_atom) { throw std::runtime_error("boom"); },
-            [self](finish_atom) { self->quit(); },
+    return {[](boom_atom) { throw std::runtime_error("boom"); }, [self](finish_atom) { self->quit(); },
             [gate](block_atom) {
               if (gate) static_cast<void>(gate->wait());
             }};

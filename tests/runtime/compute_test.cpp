@@ -149,8 +149,8 @@ TEST_CASE("a body that returns ends its child normally: no slot is abandoned, an
   auto held = std::make_shared<int>(1);
   std::weak_ptr<int> alive = held;
   const auto gate = std::make_shared<signal>();
-  auto spec = compute_child("job", [held, gate](child_context) { static_cast<void>(gate->wait()); },
-                            [&](const child_context&) { ++wakes; });
+  auto spec = compute_child(
+      "job", [held, gate](child_context) { static_cast<void>(gate->wait()); }, [&](const child_context&) { ++wakes; });
   held.reset();
   spec.restart = restart::temporary;
   CHECK(n.start(std::move(spec)) == "job");
@@ -166,7 +166,8 @@ TEST_CASE("a body that returns at once has started and ended like any other") {
   node n(quiet());
   for (int i = 0; i < 50; ++i) {
     CAPTURE(i);
-    auto spec = compute_child("quick", [](child_context) {}, no_wake);
+    auto spec = compute_child(
+        "quick", [](child_context) {}, no_wake);
     spec.restart = restart::transient;
     CHECK(n.start(std::move(spec)) == "quick");
     CHECK(n.wait("quick", patience) == "");
@@ -259,7 +260,8 @@ TEST_CASE("a child that hangs again and again escalates once max_abandoned slots
   options.compute.max_abandoned = 2;
   node n(options);
   witness seen(n.events());
-  auto spec = compute_child("job", [body = held.body()](child_context) { body(); }, no_wake);
+  auto spec = compute_child(
+      "job", [body = held.body()](child_context) { body(); }, no_wake);
   spec.progress_deadline = 20ms;
   auto above = supervisor("above", {.intensity = 4, .period = 60s, .backoff = {.step = 0ms}}, {spec});
   above.restart = restart::temporary;

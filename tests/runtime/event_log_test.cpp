@@ -35,7 +35,11 @@ std::string hex(std::string_view bytes) {
 
 // An event of the child "w" at a time in microseconds.
 event at(std::int64_t us, event_kind kind, std::uint64_t incarnation, std::string reason = {}, std::string path = "w") {
-  return {.kind = kind, .path = std::move(path), .incarnation = incarnation, .reason = std::move(reason), .ticks = us * 1000};
+  return {.kind = kind,
+          .path = std::move(path),
+          .incarnation = incarnation,
+          .reason = std::move(reason),
+          .ticks = us * 1000};
 }
 
 }  // namespace
@@ -161,21 +165,21 @@ TEST_CASE("an event's bytes and key on disk are what they have always been") {
   const auto bytes = kept.get("event/" + big_endian(sequence));
   REQUIRE(bytes.has_value());
   CHECK(hex(*bytes) ==
-        "0801"                  // boot 1
-        "100e"                  // kind 14
-        "1a07747261696e2f77"    // path
-        "20ac02"                // incarnation 300
-        "2a036e616e"            // reason
-        "308080f9c0c1c48203"    // at_us 1.7e15
-        "388827"                // ticks 5000
-        "402a");                // took_us 42
+        "0801"                // boot 1
+        "100e"                // kind 14
+        "1a07747261696e2f77"  // path
+        "20ac02"              // incarnation 300
+        "2a036e616e"          // reason
+        "308080f9c0c1c48203"  // at_us 1.7e15
+        "388827"              // ticks 5000
+        "402a");              // took_us 42
 }
 
 TEST_CASE("the numbers of the kinds never change") {
   using enum event_kind;
   std::vector<int> numbers;
-  for (const auto kind : {started, killed, detected, respawned, recovered, caught_up, stopped, escalated, start_failed, fenced,
-                          slot_abandoned, snapshot, refused, step_skipped, note})
+  for (const auto kind : {started, killed, detected, respawned, recovered, caught_up, stopped, escalated, start_failed,
+                          fenced, slot_abandoned, snapshot, refused, step_skipped, note})
     numbers.push_back(static_cast<int>(kind));
   CHECK(numbers == std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
 }
@@ -185,8 +189,8 @@ TEST_CASE("a recovery is measured from the kill, and from the detection when nob
   auto told = at(900, caught_up, 2);
   told.took_us = 55;
   const auto table =
-      recovery_table({at(100, killed, 1, "drill"), at(150, detected, 1, "killed"), at(300, respawned, 2), at(400, recovered, 2), told,
-                      at(1000, detected, 2, "boom"), at(1200, respawned, 3)});
+      recovery_table({at(100, killed, 1, "drill"), at(150, detected, 1, "killed"), at(300, respawned, 2),
+                      at(400, recovered, 2), told, at(1000, detected, 2, "boom"), at(1200, respawned, 3)});
   REQUIRE(table.size() == 2);
   CHECK(table[0].path == "w");
   CHECK(table[0].reason == "killed");
@@ -204,8 +208,9 @@ TEST_CASE("a recovery is measured from the kill, and from the detection when nob
 
 TEST_CASE("two deaths in a row make two rows, each with its own replacement") {
   using enum event_kind;
-  const auto table = recovery_table({at(100, detected, 1, "first"), at(110, respawned, 2), at(120, recovered, 2), at(130, caught_up, 2),
-                                     at(200, detected, 2, "second"), at(220, respawned, 3), at(240, recovered, 3), at(260, caught_up, 3)});
+  const auto table = recovery_table({at(100, detected, 1, "first"), at(110, respawned, 2), at(120, recovered, 2),
+                                     at(130, caught_up, 2), at(200, detected, 2, "second"), at(220, respawned, 3),
+                                     at(240, recovered, 3), at(260, caught_up, 3)});
   REQUIRE(table.size() == 2);
   CHECK(table[0].caught_up_us == 30);
   CHECK(table[1].reason == "second");
@@ -215,8 +220,8 @@ TEST_CASE("two deaths in a row make two rows, each with its own replacement") {
 
 TEST_CASE("a death during a recovery leaves the first recovery unfinished") {
   using enum event_kind;
-  const auto table = recovery_table({at(100, detected, 1), at(110, respawned, 2), at(150, detected, 2), at(170, respawned, 3),
-                                     at(180, recovered, 3), at(190, caught_up, 3)});
+  const auto table = recovery_table({at(100, detected, 1), at(110, respawned, 2), at(150, detected, 2),
+                                     at(170, respawned, 3), at(180, recovered, 3), at(190, caught_up, 3)});
   REQUIRE(table.size() == 2);
   CHECK(table[0].respawned_us == 10);
   CHECK(table[0].recovered_us == -1);
@@ -226,8 +231,8 @@ TEST_CASE("a death during a recovery leaves the first recovery unfinished") {
 
 TEST_CASE("what a zombie still reports is not taken for its replacement's") {
   using enum event_kind;
-  const auto table = recovery_table({at(100, detected, 1), at(105, recovered, 1), at(106, caught_up, 1), at(110, respawned, 2),
-                                     at(120, recovered, 2), at(130, caught_up, 2)});
+  const auto table = recovery_table({at(100, detected, 1), at(105, recovered, 1), at(106, caught_up, 1),
+                                     at(110, respawned, 2), at(120, recovered, 2), at(130, caught_up, 2)});
   REQUIRE(table.size() == 1);
   CHECK(table[0].incarnation == 2);
   CHECK(table[0].recovered_us == 20);
@@ -244,8 +249,9 @@ TEST_CASE("a replacement may recover before its supervisor says that it is respa
 
 TEST_CASE("recoveries of several children are told apart") {
   using enum event_kind;
-  const auto table = recovery_table({at(100, detected, 1, "", "a"), at(101, detected, 4, "", "b"), at(110, respawned, 5, "", "b"),
-                                     at(120, respawned, 2, "", "a"), at(125, recovered, 9, "", "c")});
+  const auto table =
+      recovery_table({at(100, detected, 1, "", "a"), at(101, detected, 4, "", "b"), at(110, respawned, 5, "", "b"),
+                      at(120, respawned, 2, "", "a"), at(125, recovered, 9, "", "c")});
   REQUIRE(table.size() == 2);
   CHECK(table[0].path == "a");
   CHECK(table[0].respawned_us == 20);

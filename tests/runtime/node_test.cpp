@@ -34,7 +34,8 @@ TEST_CASE("a node's end stops its children in reverse start order") {
 TEST_CASE("names and specs that cannot be kept are refused") {
   node n(quiet());
   n.start(puppet("Ok-1_a.b"));
-  for (const std::string id : {"", "a/b", "a b", "ä", "a\n"}) CHECK(refused([&] { n.start(puppet(id)); }).code == errc::invalid_input);
+  for (const std::string id : {"", "a/b", "a b", "ä", "a\n"})
+    CHECK(refused([&] { n.start(puppet(id)); }).code == errc::invalid_input);
   CHECK(refused([&] { n.start(puppet("Ok-1_a.b")); }).code == errc::already_exists);
   CHECK(refused([&] { n.start(puppet("x"), "nowhere"); }).code == errc::not_found);
   auto spec = puppet("x");

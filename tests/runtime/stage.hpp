@@ -25,7 +25,8 @@ inline const detail::ending told{true, errc::stopped, "shut down"};
 /// "ended b, request_stop a".
 class stage {
  public:
-  explicit stage(supervisor_options options = {}, std::function<double()> random = [] { return 0.5; })
+  explicit stage(
+      supervisor_options options = {}, std::function<double()> random = [] { return 0.5; })
       : core(options, std::move(random)) {}
 
   std::string begin(std::vector<detail::child_rules> first) {
@@ -82,7 +83,8 @@ class stage {
                                         "start_failed", "ended",        "removed", "ready",   "end"};
     std::string text = names[static_cast<int>(action.what)];
     if (!action.id.empty()) text.append(" ").append(action.id);
-    if (action.what == detail::core_action::kind::end) text.append(" ").append(action.how.orderly ? "orderly" : to_string(action.how.code));
+    if (action.what == detail::core_action::kind::end)
+      text.append(" ").append(action.how.orderly ? "orderly" : to_string(action.how.code));
     return text;
   }
 

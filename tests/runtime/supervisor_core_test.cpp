@@ -245,7 +245,8 @@ TEST_CASE("a restart that fails counts as a restart and is tried again until the
 }
 
 TEST_CASE("pauses grow from initial by step and factor up to the maximum") {
-  stage s({.intensity = 100, .backoff = {.initial = 5ms, .step = 10ms, .factor = 3.0, .maximum = 200ms, .jitter = 0.0}});
+  stage s(
+      {.intensity = 100, .backoff = {.initial = 5ms, .step = 10ms, .factor = 3.0, .maximum = 200ms, .jitter = 0.0}});
   s.run({rules("a")});
   s.down("a");
   for (const auto expected : {5ms, 10ms, 30ms, 90ms, 200ms, 200ms}) {

@@ -61,15 +61,18 @@ class random_history {
  private:
   enum class life { starting, up, asked, killed };
 
-  std::size_t below(std::size_t n) { return n == 0 ? 0 : std::uniform_int_distribution<std::size_t>(0, n - 1)(random_); }
+  std::size_t below(std::size_t n) {
+    return n == 0 ? 0 : std::uniform_int_distribution<std::size_t>(0, n - 1)(random_);
+  }
   double share() { return std::uniform_real_distribution<double>(0.0, 1.0)(random_); }
 
   supervisor_options draw_options() {
-    return {.strategy = static_cast<strategy>(below(4)),
-            .intensity = below(30),
-            .period = std::chrono::milliseconds(below(3000)),
-            .backoff = {.initial = std::chrono::milliseconds(below(2) * 10), .step = std::chrono::milliseconds(below(50))},
-            .auto_shutdown = static_cast<auto_shutdown>(below(3))};
+    return {
+        .strategy = static_cast<strategy>(below(4)),
+        .intensity = below(30),
+        .period = std::chrono::milliseconds(below(3000)),
+        .backoff = {.initial = std::chrono::milliseconds(below(2) * 10), .step = std::chrono::milliseconds(below(50))},
+        .auto_shutdown = static_cast<auto_shutdown>(below(3))};
   }
 
   child_rules draw_rules() {

@@ -158,7 +158,8 @@ TEST_CASE("shutting down during the first start stops those that have started") 
 
 TEST_CASE("any_significant ends the supervisor at the first significant child that ends by itself") {
   stage s({.auto_shutdown = auto_shutdown::any_significant});
-  s.run({rules("a"), significant("b", restart::transient), significant("c", restart::temporary), rules("d", restart::temporary)});
+  s.run({rules("a"), significant("b", restart::transient), significant("c", restart::temporary),
+         rules("d", restart::temporary)});
   CHECK(s.down("d", normal) == "ended d, removed d");
   CHECK(s.down("b", normal) == "ended b, request_stop c");
   CHECK(s.down("c", told) == "ended c, request_stop a");

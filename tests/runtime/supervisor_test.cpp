@@ -68,7 +68,8 @@ TEST_CASE("an exception in a handler becomes the down reason with its text, and 
 TEST_CASE("a restart whose init fails counts and is tried again until the supervisor gives up") {
   node n(quiet());
   witness seen(n.events());
-  n.start(with(supervisor("s", {.intensity = 2, .backoff = {.step = 1ms}}, {broken("a", "still broken", 2)}), restart::temporary));
+  n.start(with(supervisor("s", {.intensity = 2, .backoff = {.step = 1ms}}, {broken("a", "still broken", 2)}),
+               restart::temporary));
   n.find("s/a").send(boom_atom::value);
   CHECK(seen.wait(event_kind::escalated, "s").reason.find("still broken") != std::string::npos);
   CHECK(seen.count(event_kind::start_failed, "s/a") == 2);
@@ -85,7 +86,9 @@ TEST_CASE("a tree starts in order, children before their supervisor says that it
 TEST_CASE("a tree starts fully or not at all") {
   const auto kept = std::make_shared<traces>();
   node n(quiet());
-  const auto no = refused([&] { n.start(supervisor("s", {}, {puppet("a", kept), puppet("b", kept), broken("c", "no disk")})); });
+  const auto no = refused([&] {
+    n.start(supervisor("s", {}, {puppet("a", kept), puppet("b", kept), broken("c", "no disk")}));
+  });
   CHECK(no.code == errc::user_error);
   CHECK(no.says("\"c\""));
   CHECK(no.says("no disk"));
@@ -132,7 +135,8 @@ TEST_CASE("one_for_all restarts the siblings of a dead child") {
   const auto kept = std::make_shared<traces>();
   node n(quiet());
   witness seen(n.events());
-  n.start(supervisor("s", {.strategy = strategy::one_for_all}, {puppet("a", kept), puppet("b", kept), puppet("c", kept)}));
+  n.start(
+      supervisor("s", {.strategy = strategy::one_for_all}, {puppet("a", kept), puppet("b", kept), puppet("c", kept)}));
   n.find("s/b").send(boom_atom::value);
   seen.wait(event_kind::started, "s/c", 2);
   CHECK(kept->ends() == std::vector<std::string>{"s/b", "s/c", "s/a"});
@@ -145,8 +149,7 @@ TEST_CASE("a hung child is replaced, and its zombie can change nothing any more"
   const auto kept = std::make_shared<traces>();
   auto options = quiet();
   SUBCASE("with a store") { options.storage.directory = run / "store"; }
-  SUBCASE("without a store") {}
-  {
+  SUBCASE("without a store"){} {
     node n(options);
     witness seen(n.events());
     auto spec = puppet("a", kept, gate);
@@ -204,7 +207,8 @@ TEST_CASE("a significant child's end ends its supervisor in order") {
   node n(quiet());
   auto done = with(puppet("done", kept), restart::transient);
   done.significant = true;
-  auto s = supervisor("s", {.auto_shutdown = auto_shutdown::any_significant}, {puppet("a", kept), done, puppet("z", kept)});
+  auto s =
+      supervisor("s", {.auto_shutdown = auto_shutdown::any_significant}, {puppet("a", kept), done, puppet("z", kept)});
   n.start(with(std::move(s), restart::transient));
   n.find("s/done").send(finish_atom::value);
   CHECK(n.wait("s", patience) == "");

@@ -43,14 +43,14 @@ class witness {
       });
     };
     if (change_.wait_for(lock, patience, enough)) return found;
-    throw std::runtime_error("no event \"" + std::string(to_string(kind)) + "\" number " + std::to_string(nth) + " of \"" +
-                             std::string(path) + "\"");
+    throw std::runtime_error("no event \"" + std::string(to_string(kind)) + "\" number " + std::to_string(nth) +
+                             " of \"" + std::string(path) + "\"");
   }
 
   [[nodiscard]] std::size_t count(event_kind kind, std::string_view path) const {
     std::lock_guard lock(mutex_);
-    return static_cast<std::size_t>(
-        std::count_if(seen_.begin(), seen_.end(), [&](const event& one) { return one.kind == kind && one.path == path; }));
+    return static_cast<std::size_t>(std::count_if(
+        seen_.begin(), seen_.end(), [&](const event& one) { return one.kind == kind && one.path == path; }));
   }
 
   /// The paths of the events of one kind, in order.

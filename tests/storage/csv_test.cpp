@@ -20,7 +20,8 @@ csv_table read(const std::string& content) {
 template <class... Words>
 void refused(const std::string& content, const Words&... words) {
   CAPTURE(content);
-  expect_error(errc::invalid_input, [&] { static_cast<void>(read(content)); }, words...);
+  expect_error(
+      errc::invalid_input, [&] { static_cast<void>(read(content)); }, words...);
 }
 
 }  // namespace
@@ -53,5 +54,6 @@ TEST_CASE("a table that is not one is refused") {
   refused("x,y\n1\n", "1 fields", "2");
   refused("x,y\n1,2,3\n", "3 fields");
   refused("x\n\"1\n", "does not end");
-  expect_error(errc::not_found, [] { static_cast<void>(read_csv("absent.csv")); }, "absent.csv");
+  expect_error(
+      errc::not_found, [] { static_cast<void>(read_csv("absent.csv")); }, "absent.csv");
 }

@@ -7,9 +7,7 @@
 
 using namespace planaria;
 
-TEST_CASE("the digest of nothing is XXH3's") {
-  CHECK(hasher().finish().hex() == "99aa06d3014798d86001c324468d497f");
-}
+TEST_CASE("the digest of nothing is XXH3's") { CHECK(hasher().finish().hex() == "99aa06d3014798d86001c324468d497f"); }
 
 TEST_CASE("pieces hash as the whole, wherever they are cut") {
   const std::uint32_t seed = 20261201;

@@ -20,7 +20,9 @@ std::string bytes(std::initializer_list<int> values) {
   return out;
 }
 
-void write(const std::filesystem::path& to, const std::string& content) { std::ofstream(to, std::ios::binary) << content; }
+void write(const std::filesystem::path& to, const std::string& content) {
+  std::ofstream(to, std::ios::binary) << content;
+}
 
 void write_gzip(const std::filesystem::path& to, const std::string& content) {
   auto* file = gzopen(to.c_str(), "wb");
@@ -65,32 +67,40 @@ TEST_CASE("an IDX file cut at any byte is refused by name") {
   for (std::size_t length = 0; length < small.size(); ++length) {
     CAPTURE(length);
     write(dir / "cut", small.substr(0, length));
-    expect_error(errc::invalid_input, [&] { static_cast<void>(read_idx(dir / "cut")); }, (dir / "cut").string());
+    expect_error(
+        errc::invalid_input, [&] { static_cast<void>(read_idx(dir / "cut")); }, (dir / "cut").string());
   }
 }
 
 TEST_CASE("bytes after the last element are refused") {
   const temporary_directory dir;
   write(dir / "long", small + "x");
-  expect_error(errc::invalid_input, [&] { static_cast<void>(read_idx(dir / "long")); }, "goes on after");
+  expect_error(
+      errc::invalid_input, [&] { static_cast<void>(read_idx(dir / "long")); }, "goes on after");
 }
 
 TEST_CASE("what is not IDX is refused, whatever it is") {
   const temporary_directory dir;
   write(dir / "text", "step,loss\n1,2\n");
-  expect_error(errc::invalid_input, [&] { static_cast<void>(read_idx(dir / "text")); }, "not an IDX file");
+  expect_error(
+      errc::invalid_input, [&] { static_cast<void>(read_idx(dir / "text")); }, "not an IDX file");
   write(dir / "type", bytes({0, 0, 7, 1, 0, 0, 0, 1, 1}));
-  expect_error(errc::invalid_input, [&] { static_cast<void>(read_idx(dir / "type")); }, "7 is no element type");
+  expect_error(
+      errc::invalid_input, [&] { static_cast<void>(read_idx(dir / "type")); }, "7 is no element type");
   write(dir / "huge", bytes({0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1}));
-  expect_error(errc::invalid_input, [&] { static_cast<void>(read_idx(dir / "huge")); }, "more bytes than there can be");
-  expect_error(errc::not_found, [&] { static_cast<void>(read_idx(dir / "absent")); }, "absent");
-  expect_error(errc::io, [&] { static_cast<void>(read_idx(dir.path())); }, "cannot be read");
+  expect_error(
+      errc::invalid_input, [&] { static_cast<void>(read_idx(dir / "huge")); }, "more bytes than there can be");
+  expect_error(
+      errc::not_found, [&] { static_cast<void>(read_idx(dir / "absent")); }, "absent");
+  expect_error(
+      errc::io, [&] { static_cast<void>(read_idx(dir.path())); }, "cannot be read");
 }
 
 TEST_CASE("a claim of many bytes costs no memory before they are there") {
   const temporary_directory dir;
   write(dir / "claim", bytes({0, 0, 8, 2, 127, 255, 255, 255, 127, 255, 255, 255, 1}));
-  expect_error(errc::invalid_input, [&] { static_cast<void>(read_idx(dir / "claim")); }, "cut short");
+  expect_error(
+      errc::invalid_input, [&] { static_cast<void>(read_idx(dir / "claim")); }, "cut short");
 }
 
 TEST_CASE("a gzip stream with any byte changed or cut is refused, never a crash") {

@@ -14,11 +14,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-snapshot_info write(snapshots& to, std::uint64_t step, std::optional<double> metric = std::nullopt, const std::string& run = "train") {
+snapshot_info write(snapshots& to, std::uint64_t step, std::optional<double> metric = std::nullopt,
+                    const std::string& run = "train") {
   const std::string weights = "weights of step " + std::to_string(step);
   const std::string moments(100, static_cast<char>('a' + step % 26));
-  return to.write({.run = run, .step = step, .schema_hash = 42, .metric = metric, .meta = "options",
-                   .parts = {{"weights", std::as_bytes(std::span(weights))}, {"moments", std::as_bytes(std::span(moments))}}});
+  return to.write(
+      {.run = run,
+       .step = step,
+       .schema_hash = 42,
+       .metric = metric,
+       .meta = "options",
+       .parts = {{"weights", std::as_bytes(std::span(weights))}, {"moments", std::as_bytes(std::span(moments))}}});
 }
 
 std::vector<std::uint64_t> steps(const snapshots& of, const std::string& run = "train") {
@@ -68,7 +74,8 @@ TEST_CASE("a snapshot comes back whole, with what was said about it") {
   REQUIRE(loaded->parts.size() == 2);
   CHECK(loaded->parts[0].bytes == "weights of step 7");
   CHECK(loaded->skipped.empty());
-  expect_error(errc::not_found, [&] { static_cast<void>(all.load(12345)); }, "0.12345");
+  expect_error(
+      errc::not_found, [&] { static_cast<void>(all.load(12345)); }, "0.12345");
 }
 
 TEST_CASE("retention keeps the last ones and the best, of each run") {
@@ -85,7 +92,8 @@ TEST_CASE("retention keeps the last ones and the best, of each run") {
   snapshots last_only(s, {.keep_last = 1, .keep_best = false});
   write(last_only, 6, 8);
   CHECK(steps(all) == std::vector<std::uint64_t>{6});
-  expect_error(errc::invalid_input, [&] { snapshots bad(s, {.keep_last = 0}); }, "keep_last");
+  expect_error(
+      errc::invalid_input, [&] { snapshots bad(s, {.keep_last = 0}); }, "keep_last");
 }
 
 TEST_CASE("damage in the newest snapshot is named and the one before is used") {
@@ -125,7 +133,8 @@ TEST_CASE("when no snapshot verifies, recovery says so for each") {
   flip_a_byte(file, at);
   store s({.directory = dir / "run"});
   const snapshots all(s);
-  expect_error(errc::corrupt, [&] { static_cast<void>(all.recover("train")); }, "no snapshot", "step 10");
+  expect_error(
+      errc::corrupt, [&] { static_cast<void>(all.recover("train")); }, "no snapshot", "step 10");
 }
 
 TEST_CASE("parts without a commit record are removed in the next boot, never sooner") {
@@ -183,7 +192,8 @@ TEST_CASE("a record of a newer format is refused") {
   write(all, 1);
   // Field 1 (format) = 2.
   s.put(std::string("snapshot/") + std::string(8, '\x7f'), "\x08\x02", sync_policy::none);
-  expect_error(errc::newer_format, [&] { static_cast<void>(all.recover("train")); }, "format 2", "newer Planaria");
+  expect_error(
+      errc::newer_format, [&] { static_cast<void>(all.recover("train")); }, "format 2", "newer Planaria");
 }
 
 TEST_CASE("the commit record's bytes are what they were") {
@@ -191,13 +201,15 @@ TEST_CASE("the commit record's bytes are what they were") {
   store s({.directory = dir / "run"});
   snapshots all(s);
   const std::string payload = "w";
-  const auto written = all.write({.run = "r", .step = 3, .schema_hash = 0x0102030405060708, .parts = {{"p", std::as_bytes(std::span(payload))}}});
+  const auto written = all.write(
+      {.run = "r", .step = 3, .schema_hash = 0x0102030405060708, .parts = {{"p", std::as_bytes(std::span(payload))}}});
   std::string key = "snapshot/";
   for (int shift = 56; shift >= 0; shift -= 8) key.push_back(static_cast<char>((written.id >> shift) & 0xff));
   const auto record = s.get(key);
   REQUIRE(record.has_value());
   // format 1, run "r", step 3, schema hash, then the part: name, bytes, xxh3; the time of commit follows.
-  const std::string head("\x08\x01\x12\x01r\x18\x03\x21\x08\x07\x06\x05\x04\x03\x02\x01\x3a\x0e\x0a\x01p\x10\x01\x19", 24);
+  const std::string head("\x08\x01\x12\x01r\x18\x03\x21\x08\x07\x06\x05\x04\x03\x02\x01\x3a\x0e\x0a\x01p\x10\x01\x19",
+                         24);
   CHECK(record->substr(0, head.size()) == head);
 }
 
@@ -205,8 +217,18 @@ TEST_CASE("unnamed and repeated parts are refused before anything is written") {
   const temporary_directory dir;
   store s({.directory = dir / "run"});
   snapshots all(s);
-  expect_error(errc::invalid_input, [&] { all.write({.run = "r", .parts = {{"p", {}}, {"p", {}}}}); }, "\"p\"");
-  expect_error(errc::invalid_input, [&] { all.write({.run = "r", .parts = {{"", {}}}}); }, "names");
+  expect_error(
+      errc::invalid_input,
+      [&] {
+        all.write({.run = "r", .parts = {{"p", {}}, {"p", {}}}});
+      },
+      "\"p\"");
+  expect_error(
+      errc::invalid_input,
+      [&] {
+        all.write({.run = "r", .parts = {{"", {}}}});
+      },
+      "names");
   CHECK(all.list().empty());
 }
 

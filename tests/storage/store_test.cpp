@@ -64,7 +64,8 @@ TEST_CASE("many threads share group commits and none is lost") {
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
       threads.emplace_back([&s, t] {
-        for (int i = 0; i < 50; ++i) s.put("k/" + std::to_string(t) + "/" + std::to_string(i), "v", sync_policy::group_commit);
+        for (int i = 0; i < 50; ++i)
+          s.put("k/" + std::to_string(t) + "/" + std::to_string(i), "v", sync_policy::group_commit);
       });
     for (auto& thread : threads) thread.join();
   }
@@ -99,10 +100,20 @@ TEST_CASE("a blob is never overwritten") {
   const std::string first = "first";
   const std::string second = "second";
   s.ingest(std::vector<blob>{{"b", bytes_of(first)}});
-  expect_error(errc::already_exists, [&] { s.ingest(std::vector<blob>{{"a", bytes_of(second)}, {"b", bytes_of(second)}}); }, "\"b\"");
+  expect_error(
+      errc::already_exists,
+      [&] {
+        s.ingest(std::vector<blob>{{"a", bytes_of(second)}, {"b", bytes_of(second)}});
+      },
+      "\"b\"");
   CHECK(s.read_blob("b") == first);
   CHECK_FALSE(s.read_blob("a").has_value());
-  expect_error(errc::already_exists, [&] { s.ingest(std::vector<blob>{{"c", bytes_of(first)}, {"c", bytes_of(first)}}); }, "\"c\"");
+  expect_error(
+      errc::already_exists,
+      [&] {
+        s.ingest(std::vector<blob>{{"c", bytes_of(first)}, {"c", bytes_of(first)}});
+      },
+      "\"c\"");
 }
 
 TEST_CASE("erased blobs are gone and their neighbours are not") {
@@ -123,7 +134,8 @@ TEST_CASE("a second opener is refused and the holder is named") {
   const temporary_directory dir;
   const store first({.directory = dir / "run"});
   const auto me = "process " + std::to_string(::getpid());
-  expect_error(errc::in_use, [&] { store second({.directory = dir / "run"}); }, (dir / "run").string(), me.c_str());
+  expect_error(
+      errc::in_use, [&] { store second({.directory = dir / "run"}); }, (dir / "run").string(), me.c_str());
   CHECK(store::holder(dir / "run") == me);
   CHECK_FALSE(store::holder(dir / "elsewhere").has_value());
 }
@@ -134,8 +146,14 @@ TEST_CASE("a reader beside a live writer sees what was committed and can write n
   writer.put("a", "1", sync_policy::none);
   store reader({.directory = dir / "run", .mode = open_mode::read_only});
   CHECK(reader.get("a") == "1");
-  expect_error(errc::invalid_input, [&] { reader.put("b", "2", sync_policy::none); }, "read-only");
-  expect_error(errc::invalid_input, [&] { reader.ingest(std::vector<blob>{{"b", {}}}); }, "read-only");
+  expect_error(
+      errc::invalid_input, [&] { reader.put("b", "2", sync_policy::none); }, "read-only");
+  expect_error(
+      errc::invalid_input,
+      [&] {
+        reader.ingest(std::vector<blob>{{"b", {}}});
+      },
+      "read-only");
   writer.put("c", "3", sync_policy::none);
   CHECK(writer.get("c") == "3");
 }
@@ -143,23 +161,32 @@ TEST_CASE("a reader beside a live writer sees what was committed and can write n
 TEST_CASE("a directory that holds other things is left alone") {
   const temporary_directory dir;
   std::ofstream(dir / "thesis.tex") << "precious";
-  expect_error(errc::invalid_input, [&] { store s({.directory = dir.path()}); }, "thesis.tex");
+  expect_error(
+      errc::invalid_input, [&] { store s({.directory = dir.path()}); }, "thesis.tex");
   CHECK(std::distance(fs::directory_iterator(dir.path()), {}) == 1);
-  expect_error(errc::not_found, [&] { store s({.directory = dir / "none", .mode = open_mode::open_existing}); }, "none");
+  expect_error(
+      errc::not_found, [&] { store s({.directory = dir / "none", .mode = open_mode::open_existing}); }, "none");
   CHECK_FALSE(fs::exists(dir / "none"));
-  expect_error(errc::io, [&] { store s({.directory = dir / "thesis.tex" / "run"}); }, "thesis.tex");
+  expect_error(
+      errc::io, [&] { store s({.directory = dir / "thesis.tex" / "run"}); }, "thesis.tex");
 }
 
 TEST_CASE("a store of a newer format is refused untouched") {
   const temporary_directory dir;
-  { store(store_options{.directory = dir / "run"}).put("meta/format", std::string("\0\0\0\x63", 4), sync_policy::every_commit); }
-  expect_error(errc::newer_format, [&] { store s({.directory = dir / "run"}); }, "format 99", "newer Planaria");
+  {
+    store(store_options{.directory = dir / "run"})
+        .put("meta/format", std::string("\0\0\0\x63", 4), sync_policy::every_commit);
+  }
+  expect_error(
+      errc::newer_format, [&] { store s({.directory = dir / "run"}); }, "format 99", "newer Planaria");
 }
 
 TEST_CASE("options out of range are refused") {
   const temporary_directory dir;
-  expect_error(errc::invalid_input, [&] { store s({.directory = dir / "run", .chunk_bytes = 100}); }, "chunk_bytes");
-  expect_error(errc::invalid_input, [] { store s({}); }, "directory");
+  expect_error(
+      errc::invalid_input, [&] { store s({.directory = dir / "run", .chunk_bytes = 100}); }, "chunk_bytes");
+  expect_error(
+      errc::invalid_input, [] { store s({}); }, "directory");
 }
 
 TEST_CASE("marks outlive the loss of the database") {

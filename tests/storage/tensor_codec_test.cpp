@@ -21,10 +21,19 @@ std::vector<loaded_part> stored(const tensor_map& tensors, const std::string& pr
 
 tensor_map round_trip(const tensor_map& tensors) { return decode_tensors(stored(tensors), "m/"); }
 
-const torch::ScalarType every_dtype[] = {
-    torch::kUInt8,   torch::kInt8,    torch::kInt16,   torch::kInt32, torch::kInt64,  torch::kFloat16, torch::kBFloat16,
-    torch::kFloat32, torch::kFloat64, torch::kBool,    torch::ScalarType::ComplexHalf, torch::ScalarType::ComplexFloat,
-    torch::ScalarType::ComplexDouble};
+const torch::ScalarType every_dtype[] = {torch::kUInt8,
+                                         torch::kInt8,
+                                         torch::kInt16,
+                                         torch::kInt32,
+                                         torch::kInt64,
+                                         torch::kFloat16,
+                                         torch::kBFloat16,
+                                         torch::kFloat32,
+                                         torch::kFloat64,
+                                         torch::kBool,
+                                         torch::ScalarType::ComplexHalf,
+                                         torch::ScalarType::ComplexFloat,
+                                         torch::ScalarType::ComplexDouble};
 
 }  // namespace
 
@@ -50,7 +59,10 @@ TEST_CASE("special values keep their bits") {
 }
 
 TEST_CASE("0-dim, empty and large shapes come back as they were") {
-  const tensor_map before{{"scalar", torch::tensor(2.5)}, {"empty", torch::empty({0, 4})}, {"none", torch::empty({0})}, {"cube", torch::randn({2, 3, 4})}};
+  const tensor_map before{{"scalar", torch::tensor(2.5)},
+                          {"empty", torch::empty({0, 4})},
+                          {"none", torch::empty({0})},
+                          {"cube", torch::randn({2, 3, 4})}};
   const auto after = round_trip(before);
   CHECK(schema_difference(before, after).empty());
   CHECK(content_hash(before) == content_hash(after));
@@ -59,7 +71,10 @@ TEST_CASE("0-dim, empty and large shapes come back as they were") {
 
 TEST_CASE("only the viewed part of a view is stored") {
   const auto base = torch::arange(1000000, torch::kFloat32).view({1000, 1000});
-  const tensor_map views{{"column", base.select(1, 7)}, {"turned", base.slice(0, 0, 3).t()}, {"spread", torch::ones({1}).expand({5})}, {"step", base.select(0, 0).slice(0, 0, 10, 3)}};
+  const tensor_map views{{"column", base.select(1, 7)},
+                         {"turned", base.slice(0, 0, 3).t()},
+                         {"spread", torch::ones({1}).expand({5})},
+                         {"step", base.select(0, 0).slice(0, 0, 10, 3)}};
   CHECK(encoded_tensors::copy(views).bytes() < 20'000);
   const auto after = round_trip(views);
   for (std::size_t i = 0; i < views.size(); ++i) CHECK(torch::equal(after[i].tensor, views[i].tensor));
@@ -91,16 +106,32 @@ TEST_CASE("the copy does not change when the live tensors do") {
 }
 
 TEST_CASE("what cannot be stored is refused by name") {
-  expect_error(errc::invalid_input, [] { static_cast<void>(encoded_tensors::copy({{"lost", torch::Tensor()}})); }, "\"lost\"", "undefined");
-  expect_error(errc::invalid_input, [] { static_cast<void>(encoded_tensors::copy({{"a", torch::ones(1)}, {"a", torch::ones(1)}})); }, "\"a\"");
-  expect_error(errc::invalid_input, [] { static_cast<void>(encoded_tensors::copy({{"s", torch::eye(2).to_sparse()}})); }, "\"s\"", "sparse");
+  expect_error(
+      errc::invalid_input,
+      [] {
+        static_cast<void>(encoded_tensors::copy({{"lost", torch::Tensor()}}));
+      },
+      "\"lost\"", "undefined");
+  expect_error(
+      errc::invalid_input,
+      [] {
+        static_cast<void>(encoded_tensors::copy({{"a", torch::ones(1)}, {"a", torch::ones(1)}}));
+      },
+      "\"a\"");
+  expect_error(
+      errc::invalid_input,
+      [] {
+        static_cast<void>(encoded_tensors::copy({{"s", torch::eye(2).to_sparse()}}));
+      },
+      "\"s\"", "sparse");
 }
 
 TEST_CASE("restoring refuses what differs by name and writes nothing") {
   const auto live = torch::zeros({2, 3});
   const auto before = tensor_map{{"a", torch::zeros({1})}, {"w", live}};
   const auto refuse = [&](const tensor_map& saved, const char* word) {
-    expect_error(errc::schema_mismatch, [&] { restore_into(before, saved); }, word);
+    expect_error(
+        errc::schema_mismatch, [&] { restore_into(before, saved); }, word);
     CHECK(before[0].tensor.item<float>() == 0.0F);
   };
   refuse({{"a", torch::ones({1})}, {"w", torch::ones({3, 2})}}, "\"w\"");
@@ -110,7 +141,12 @@ TEST_CASE("restoring refuses what differs by name and writes nothing") {
   refuse({{"a", torch::ones({1})}, {"w", torch::ones({2, 3})}, {"x", torch::ones({1})}}, "\"x\"");
   const auto shared = torch::ones({1});
   const auto one = torch::zeros({1});
-  expect_error(errc::schema_mismatch, [&] { restore_into({{"p", one}, {"q", one}}, {{"p", torch::ones({1})}, {"q", torch::ones({1})}}); }, "tied");
+  expect_error(
+      errc::schema_mismatch,
+      [&] {
+        restore_into({{"p", one}, {"q", one}}, {{"p", torch::ones({1})}, {"q", torch::ones({1})}});
+      },
+      "tied");
   restore_into(before, {{"a", torch::ones({1})}, {"w", torch::full({2, 3}, 4.0F)}});
   CHECK(live.sum().item<float>() == 24.0F);
 }
@@ -138,11 +174,14 @@ TEST_CASE("damaged parts are refused as corrupt, each byte cut off the index inc
   }
   auto parts = good;
   parts[1].bytes.pop_back();
-  expect_error(errc::corrupt, [&] { static_cast<void>(decode_tensors(parts, "m/")); }, "m/tensor/000000", "11 bytes");
+  expect_error(
+      errc::corrupt, [&] { static_cast<void>(decode_tensors(parts, "m/")); }, "m/tensor/000000", "11 bytes");
   parts = good;
   parts.pop_back();
-  expect_error(errc::corrupt, [&] { static_cast<void>(decode_tensors(parts, "m/")); }, "m/tensor/000001", "missing");
-  expect_error(errc::corrupt, [] { static_cast<void>(decode_tensors({}, "m/")); }, "m/index");
+  expect_error(
+      errc::corrupt, [&] { static_cast<void>(decode_tensors(parts, "m/")); }, "m/tensor/000001", "missing");
+  expect_error(
+      errc::corrupt, [] { static_cast<void>(decode_tensors({}, "m/")); }, "m/index");
 }
 
 TEST_CASE("the index's bytes are what they were") {

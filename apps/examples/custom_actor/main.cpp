@@ -1,5 +1,5 @@
-// An actor of one's own under supervision: a counter of events whose count survives its death. It is crashed and killed on
-// purpose, and once more by ending the whole node, and goes on counting each time.
+// An actor of one's own under supervision: a counter of events whose count survives its death. It is crashed and killed
+// on purpose, and once more by ending the whole node, and goes on counting each time.
 #include <planaria/runtime/child_context.hpp>
 #include <planaria/runtime/event_log.hpp>
 #include <planaria/runtime/node.hpp>

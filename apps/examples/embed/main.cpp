@@ -1,5 +1,5 @@
-// An application that trains in the background while it goes on with its own work: here it counts, and now and then asks
-// how the training is. One of the two peers is killed on the way.
+// An application that trains in the background while it goes on with its own work: here it counts, and now and then
+// asks how the training is. One of the two peers is killed on the way.
 #include <planaria/actors/mesh_job.hpp>
 #include <planaria/actors/module_trainer.hpp>
 #include <planaria/runtime/node.hpp>
@@ -18,7 +18,8 @@ planaria::module_trainer_options my_training() {
 
   planaria::module_trainer_options training;
   training.make = [](const planaria::model_context&) {
-    return planaria::make_model(torch::nn::Sequential(torch::nn::Linear(2, 32), torch::nn::ReLU(), torch::nn::Linear(32, 2)));
+    return planaria::make_model(
+        torch::nn::Sequential(torch::nn::Linear(2, 32), torch::nn::ReLU(), torch::nn::Linear(32, 2)));
   };
   training.data = planaria::tensor_dataset(points, inside);
   training.optimizer = torch::optim::AdamWOptions(0.01);
@@ -46,7 +47,8 @@ int main() {
   long counted = 0;
   while (!job.ended()) {
     for (int i = 0; i < 1'000'000; ++i) ++counted;  // the application's own work
-    if (counted % 200'000'000 == 0) std::cout << "step " << job.progress().step << " of " << job.progress().total_steps << '\n';
+    if (counted % 200'000'000 == 0)
+      std::cout << "step " << job.progress().step << " of " << job.progress().total_steps << '\n';
   }
   const auto result = job.wait(std::chrono::seconds(10));
   std::cout << "counted to " << counted << " meanwhile\n"
