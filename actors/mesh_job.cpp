@@ -81,7 +81,6 @@ struct mesh_job::impl : std::enable_shared_from_this<mesh_job::impl> {
 
   node& where;
   mesh_options options;
-  std::optional<snapshots> kept;
   std::shared_ptr<mesh::mesh_run> run;
   std::function<void(const mesh_progress&)> callback;
   std::uint64_t subscription = 0;
@@ -104,9 +103,8 @@ void mesh_job::impl::prepare() {
   run->seen.assign(static_cast<std::size_t>(options.peers), false);
   auto probe = probe_for(options);
   if (auto* store = where.store()) {
-    kept.emplace(*store, options.retention);
-    check_store(*kept, options, *probe, options.data->size());
-    run->checkpoints = std::make_shared<mesh::checkpoint_queue>(*kept, options.name);
+    run->checkpoints = std::make_shared<mesh::checkpoint_queue>(*store, options.retention, options.name);
+    check_store(run->checkpoints->stored(), options, *probe, options.data->size());
   }
   run->spares = std::make_shared<mesh::spare_trainers>(options.make_trainer, options.peers, where.compute());
   run->spares->keep(std::move(probe));

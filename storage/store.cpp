@@ -22,6 +22,7 @@ using detail::slice;
 
 constexpr std::size_t smallest_chunk = std::size_t{1} << 20;
 constexpr std::size_t largest_chunk = std::size_t{16} << 20;
+constexpr std::chrono::seconds read_only_patience{5};
 constexpr std::string_view format_key = "meta/format";
 constexpr std::string_view boot_key = "meta/boot";
 constexpr std::string_view boot_mark = "boot";
@@ -120,11 +121,12 @@ void store::impl::open_database() {
   if (options.mode == open_mode::read_only) {
     settings.info_log_level = rocksdb::FATAL_LEVEL;
     // A live writer may retire a file between the reading of its list and its opening: then the next list is right.
+    const auto until = std::chrono::steady_clock::now() + read_only_patience;
     rocksdb::Status status;
-    for (int attempt = 0; attempt < 5; ++attempt) {
+    do {
       status = rocksdb::DB::OpenForReadOnly(settings, path, families, &handles, &opened);
-      if (status.ok()) break;
-    }
+    } while (!status.ok() && status.ToString().find("No such file") != std::string::npos &&
+             std::chrono::steady_clock::now() < until);
     check(status, what);
   } else {
     check(rocksdb::DB::Open(settings, path, families, &handles, &opened), what);
@@ -174,7 +176,8 @@ void store::impl::apply(const batch& changes, bool sync) {
   }
   rocksdb::WriteOptions how;
   how.sync = sync;
-  check(db->Write(how, &writes), changes.empty() ? options.directory.string() : where(changes.changes_.front().first));
+  check(detail::write_batch(*db, how, writes),
+        changes.empty() ? options.directory.string() : where(changes.changes_.front().first));
 }
 
 store::store(store_options options) : impl_(std::make_unique<impl>(std::move(options))) { impl_->open(); }

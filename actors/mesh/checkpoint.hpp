@@ -38,7 +38,11 @@ struct pending_snapshot {
 /// Outlives the incarnations of the writer: what a killed writer left is taken up by the next. Thread: any.
 class checkpoint_queue {
  public:
-  explicit checkpoint_queue(snapshots& where, std::string run) : where_(where), run_(std::move(run)) {}
+  /// Borrows the store, which must outlive whoever holds the queue.
+  checkpoint_queue(store& where, retention_policy retention, std::string run)
+      : where_(where, retention), run_(std::move(run)) {}
+
+  [[nodiscard]] const snapshots& stored() const noexcept { return where_; }
 
   /// Hands a snapshot over without waiting.
   void submit(pending_snapshot next);
@@ -60,7 +64,7 @@ class checkpoint_queue {
   void write(const child_context& context, const pending_snapshot& what);
   void wake();
 
-  snapshots& where_;
+  snapshots where_;
   const std::string run_;
   mutable std::mutex mutex_;
   std::condition_variable change_;

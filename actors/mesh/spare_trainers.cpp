@@ -1,6 +1,7 @@
 #include <planaria/actors/mesh/spare_trainers.hpp>
+#include <planaria/runtime/detail/down_reason.hpp>
+#include <planaria/storage/error.hpp>
 
-#include <exception>
 #include <utility>
 
 namespace planaria::mesh {
@@ -28,16 +29,21 @@ void spare_trainers::refill() {
     building_ = true;
   }
   auto self = shared_from_this();
-  pool_.run("spare trainer", [self] {
-    std::unique_ptr<trainer> built;
-    try {
-      built = self->factory_(self->sharing_);
-    } catch (const std::exception&) {
-      // The peer that needs a trainer will meet the same error and report it.
-      built = nullptr;
-    }
-    self->keep(std::move(built));
-  });
+  try {
+    pool_.run("spare trainer", [self] { self->build(); });
+  } catch (const error& refused) {
+    // No slot is to be had now: the next replacement builds its own.
+    static_cast<void>(refused);
+    std::lock_guard lock(mutex_);
+    building_ = false;
+  }
+}
+
+void spare_trainers::build() {
+  std::unique_ptr<trainer> built;
+  // The peer that needs a trainer will meet the same error and report it.
+  static_cast<void>(detail::run_guarded([&] { built = factory_(sharing_); }));
+  keep(std::move(built));
 }
 
 void spare_trainers::close() {

@@ -22,12 +22,14 @@ class spare_trainers : public std::enable_shared_from_this<spare_trainers> {
   void keep(std::unique_ptr<trainer> spare);
   /// Returns a trainer in its initial state. Errors: whatever the factory throws.
   [[nodiscard]] std::shared_ptr<trainer> take();
-  /// Builds a spare on a compute slot unless there is one; returns at once. Errors: errc::limit_reached.
+  /// Builds a spare on a compute slot unless there is one, or none is free; returns at once.
   void refill();
   /// Builds no more spares and drops the one there is.
   void close();
 
  private:
+  void build();
+
   const trainer_factory factory_;
   const std::int64_t sharing_;
   compute_pool& pool_;

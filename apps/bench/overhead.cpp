@@ -5,7 +5,7 @@
 namespace planaria::bench {
 namespace {
 
-constexpr int rounds = 5;
+constexpr int rounds = 3;
 
 double total(const std::vector<double>& ends) { return ends.back() - ends[ends.size() / 10]; }
 
@@ -28,7 +28,7 @@ void compare(const char* what, const std::string& name, const std::function<doub
 
 void run_overhead(const std::string& name) {
   const auto what = workload_named(name);
-  const auto steps = what.steps * 2 / 50 * 50 + 50;
+  const auto steps = (what.steps / 50 + 1) * 50;
   compare(
       "one peer / plain loop", name, [&] { return total(plain_loop(what, steps)); },
       [&] { return total(step_ends(mesh_for(what, 1, steps), {})); });
@@ -36,7 +36,7 @@ void run_overhead(const std::string& name) {
 
 void run_snapshots(const std::string& name, const std::string& folder) {
   const auto what = workload_named(name);
-  const std::uint64_t steps = 250;
+  const auto steps = (what.steps / 50 + 2) * 50;
   int runs = 0;
   const auto train = [&](std::uint64_t every) {
     const auto run_dir = std::filesystem::path(folder) / ("run-" + std::to_string(runs++));

@@ -2,6 +2,7 @@
 
 #include <rocksdb/listener.h>
 #include <rocksdb/table.h>
+#include <rocksdb/write_batch.h>
 
 namespace planaria::detail {
 namespace {
@@ -27,6 +28,10 @@ errc code_of(const rocksdb::Status& status) {
 
 void check(const rocksdb::Status& status, const std::string& what) {
   if (!status.ok()) throw error(code_of(status), what + ": " + status.ToString());
+}
+
+rocksdb::Status write_batch(rocksdb::DB& to, const rocksdb::WriteOptions& how, rocksdb::WriteBatch& writes) {
+  return to.Write(how, &writes);
 }
 
 std::string after_prefix(std::string_view prefix) {
