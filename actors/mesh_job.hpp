@@ -52,7 +52,7 @@ struct mesh_options {
   /// Intra-op threads of LibTorch a peer.
   int threads = 1;
   /// How long a waiting peer spins before it blocks; used only while there are no more peers than cores.
-  std::chrono::microseconds spin{50};
+  std::chrono::microseconds spin{200};
 
   std::vector<mesh::planned_kill> kills;  ///< faults to inject
 };

@@ -1,7 +1,6 @@
 #include <planaria/actors/torch_setup.hpp>
 
 #include <link.h>
-#include <malloc.h>
 
 #include <filesystem>
 #include <ostream>
@@ -37,16 +36,6 @@ void warn_about_blas(std::ostream& to) {
      << " BLAS, which is many times slower here; mend it with: apt-get install libopenblas0-openmp && "
         "update-alternatives "
         "--set libblas.so.3-x86_64-linux-gnu /usr/lib/x86_64-linux-gnu/openblas-openmp/libblas.so.3\n";
-}
-
-void keep_freed_memory() noexcept {
-#if defined(__GLIBC__)
-  // Larger blocks than this are mapped anew each time; glibc allows no more.
-  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  // Also what keeps an arena's emptied heaps.
-  ::mallopt(M_TOP_PAD, 64 << 20);
-#endif
 }
 
 }  // namespace planaria

@@ -14,12 +14,4 @@ namespace planaria {
 /// nothing otherwise.
 void warn_about_blas(std::ostream& to);
 
-/// Makes the process keep memory that it frees, up to about 1 GiB, instead of handing it back: a step frees and asks
-/// for the same large tensors, and fresh pages cost more than using them. Worth 5–15 % for models of millions of
-/// parameters.
-///
-/// Process-wide (glibc's mallopt; elsewhere nothing happens), so it is the application's choice; call it before
-/// training.
-void keep_freed_memory() noexcept;
-
 }  // namespace planaria

@@ -4,6 +4,7 @@
 #include "signals.hpp"
 #include "summary.hpp"
 
+#include <planaria/actors/tensor_memory.hpp>
 #include <planaria/actors/torch_setup.hpp>
 #include <planaria/runtime/node.hpp>
 #include <planaria/storage/error.hpp>

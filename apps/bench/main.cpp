@@ -1,7 +1,7 @@
 // Planaria's benchmarks: each subcommand prints figures as lines of JSON. compare.py runs them beside PyTorch's.
 #include "bench.hpp"
 
-#include <planaria/actors/torch_setup.hpp>
+#include <planaria/actors/tensor_memory.hpp>
 
 #include <CLI/CLI.hpp>
 

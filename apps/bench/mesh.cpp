@@ -30,7 +30,7 @@ module_trainer_options trainer_for(const workload& what, dataset_ptr data) {
 
 workload workload_named(const std::string& name) {
   if (name == "cnn") return {"cnn", {1, 28, 28}, 64, 40};
-  if (name == "mlp") return {"mlp", {64}, 32, 2000};
+  if (name == "mlp") return {"mlp", {64}, 32, 4000};
   if (name == "wide") return {"wide", {784}, 32, 100};
   throw std::invalid_argument("there is no model \"" + name + "\"; the models are cnn, mlp and wide");
 }

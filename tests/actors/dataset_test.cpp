@@ -36,6 +36,11 @@ TEST_CASE("tensors in memory are given out by index, in the order asked for") {
   const auto batch = data->get(indices);
   CHECK(torch::equal(batch.target, torch::tensor({3L, 0L, 3L})));
   CHECK(batch.data[0][1].item<std::int64_t>() == 7);
+  for (const std::int64_t outside : {-1, 5}) {
+    const std::vector<std::int64_t> bad{0, outside};
+    expect_error(
+        errc::invalid_input, [&] { static_cast<void>(data->get(bad)); }, std::to_string(outside), "5");
+  }
   expect_error(
       errc::invalid_input,
       [] {
