@@ -30,11 +30,12 @@ caf::actor ref::current() const {
 
 std::uint64_t ref::incarnation() const noexcept { return slot_->incarnation.load(std::memory_order_acquire); }
 
-caf::actor ref::wait(std::chrono::milliseconds deadline) const {
+caf::actor ref::wait(std::chrono::milliseconds deadline, const caf::actor& other_than) const {
+  const auto dead = other_than ? other_than.address() : caf::actor_addr();
   std::unique_lock lock(slot_->mutex);
-  if (!slot_->change.wait_for(lock, deadline, [this] { return slot_->incarnation != 0; }))
-    throw error(errc::timeout,
-                slot_->path + ": no incarnation lives after " + std::to_string(deadline.count()) + " ms");
+  if (!slot_->change.wait_for(lock, deadline, [&] { return slot_->incarnation != 0 && slot_->address != dead; }))
+    throw error(errc::timeout, slot_->path + ": no " + (dead ? "other " : "") + "incarnation lives after " +
+                                   std::to_string(deadline.count()) + " ms");
   return caf::actor_cast<caf::actor>(slot_->address);
 }
 

@@ -27,7 +27,8 @@ class ref {
   /// The current incarnation's number, 0 while there is none.
   [[nodiscard]] std::uint64_t incarnation() const noexcept;
   /// Waits until there is a live incarnation; errc::timeout after `deadline`. Not for actors: it blocks the thread.
-  [[nodiscard]] caf::actor wait(std::chrono::milliseconds deadline) const;
+  /// Whoever met a dead one names it, and gets another: for a moment after a death its supervisor does not know of it.
+  [[nodiscard]] caf::actor wait(std::chrono::milliseconds deadline, const caf::actor& other_than = {}) const;
   /// Sends to the current incarnation without waiting; returns false, with nothing sent, while there is none.
   template <class... Ts>
   bool send(Ts&&... parts) const {

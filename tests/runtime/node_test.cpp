@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace planaria {
@@ -120,6 +121,28 @@ TEST_CASE("a name made before the first start follows the child over its lives")
   CHECK(n.registry().paths() == std::vector<std::string>{"", "a"});
   n.stop("a");
   CHECK_FALSE(name.current());
+}
+
+TEST_CASE("whoever met a dead incarnation is not given it again") {
+  node where(quiet());
+  const auto behaviour = [](caf::event_based_actor*) -> caf::behavior { return {[](int) {}}; };
+  const auto first = where.system().spawn(behaviour);
+  const auto second = where.system().spawn(behaviour);
+  // A registry of its own: here nobody hears of the first one's death until the test says so.
+  registry names;
+  const auto name = names.find("a");
+  names.bind("a", first, 1);
+  CHECK(name.wait(0ms) == first);
+  const auto refusal = refused([&] { static_cast<void>(name.wait(1ms, first)); });
+  CHECK(refusal.code == errc::timeout);
+  CHECK(refusal.says("a: no other incarnation"));
+  std::thread supervisor([&] {
+    names.unbind("a", 1);
+    names.bind("a", second, 2);
+  });
+  CHECK(name.wait(patience, first) == second);
+  supervisor.join();
+  for (const auto& actor : {first, second}) caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
 }
 
 TEST_CASE("a killed root is built anew with the children it had") {

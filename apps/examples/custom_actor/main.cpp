@@ -35,18 +35,22 @@ caf::behavior counter(caf::event_based_actor*, planaria::child_context context) 
 
 namespace {
 
-// Asks whichever incarnation lives, and again when it dies before it answers.
+// [ask]
+// Asks whichever incarnation lives, and its successor when it dies before it answers.
 template <class Atom>
 long ask(planaria::node& node, Atom what) {
   caf::scoped_actor self(node.system());
-  for (int attempt = 0; attempt < 100; ++attempt) {
+  const auto name = node.find("counter");
+  caf::actor asked;
+  for (int attempt = 0; attempt < 5; ++attempt) {
     long answer = -1;
-    self->request(node.find("counter").wait(10s), 10s, what)
-        .receive([&](long count) { answer = count; }, [](const caf::error&) {});
+    asked = name.wait(10s, asked);
+    self->request(asked, 10s, what).receive([&](long count) { answer = count; }, [](const caf::error&) {});
     if (answer >= 0) return answer;
   }
   throw std::runtime_error("the counter does not answer");
 }
+// [ask]
 
 long count_three_times(const std::filesystem::path& run_dir) {
   // [supervise]
