@@ -31,6 +31,10 @@ endif()
 if(PLANARIA_SANITIZE)
   add_compile_options(-fsanitize=${PLANARIA_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${PLANARIA_SANITIZE})
+  if(PLANARIA_SANITIZE MATCHES "thread")
+    # A tail call leaves no frame, and tests/tsan.supp names functions that do nothing but call a library.
+    add_compile_options(-fno-optimize-sibling-calls)
+  endif()
   if(PLANARIA_SANITIZE MATCHES "undefined")
     # Torch's and CAF's headers are compiled into our objects, their vtables are not instrumented.
     add_compile_options(-fno-sanitize=vptr -fno-sanitize-recover=undefined)

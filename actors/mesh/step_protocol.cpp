@@ -35,7 +35,11 @@ bool step_protocol::enter(rank_index rank, std::uint64_t incarnation) {
 }
 
 void step_protocol::leave(rank_index rank, std::uint64_t incarnation) {
-  if (current(rank, incarnation)) ranks_[rank].now = standing::absent;
+  auto& m = ranks_[rank];
+  if (incarnation < m.incarnation) return;
+  // Also one that has not come yet: dead before its body began, it would be waited for, and wait, in vain.
+  m.incarnation = incarnation;
+  m.now = standing::absent;
 }
 
 grant step_protocol::ask(rank_index rank, std::uint64_t incarnation) {

@@ -32,6 +32,23 @@ void take_step(step_protocol& p, std::uint64_t incarnation = 1) {
 
 }  // namespace
 
+TEST_CASE("an incarnation that died before it came is not let in, nor waited for") {
+  auto p = begun(2);
+  p.leave(1, 1);
+  p.leave(1, 2);
+  CHECK_FALSE(p.enter(1, 2));
+  CHECK(p.ask(1, 2).what == kind::fenced);
+  CHECK(p.offer(0, 1, 0));
+  CHECK_FALSE(p.complete());
+  CHECK(p.enter(1, 3));
+  // A word about an older one that comes late harms nobody.
+  p.leave(1, 2);
+  CHECK(p.ask(1, 3).what == kind::load);
+  CHECK(p.ready(1, 3));
+  CHECK(p.offer(1, 3, 0));
+  CHECK(p.complete());
+}
+
 TEST_CASE("a step is complete once every rank's contribution is in") {
   auto p = begun(3);
   CHECK(p.offer(0, 1, 0));

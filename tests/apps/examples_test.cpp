@@ -4,14 +4,14 @@ using namespace planaria::testing;
 
 TEST_CASE("the embedding example trains while it works") {
   const auto done = run({PLANARIA_EXAMPLE_EMBED});
-  CHECK(done.status == 0);
+  require_success(done);
   check_says(done, "meanwhile");
 }
 
 TEST_CASE("the custom actor's count survives its deaths and the node's") {
   const temporary_directory dir;
   const auto done = run({PLANARIA_EXAMPLE_CUSTOM_ACTOR, (dir / "run").string()});
-  CHECK(done.status == 0);
+  require_success(done);
   check_says(done, "the disk of this example is on fire");
   check_says(done, "the count is 3, and 6 after");
 }

@@ -7,7 +7,7 @@ TEST_CASE("inspect shows a live run beside it and names its holder") {
   process live(job.command("run", {"--set", "training.epochs=2000"}));
   REQUIRE(live.wait_for("step 1/"));
   const auto seen = run({PLANARIA_PROGRAM, "inspect", job.path("run")});
-  CHECK(seen.status == 0);
+  require_success(seen);
   check_says(seen, "held by process " + std::to_string(live.pid()));
   check_says(seen, "peer-2");
   check_says(seen, "running");
@@ -17,9 +17,9 @@ TEST_CASE("inspect shows a live run beside it and names its holder") {
 
 TEST_CASE("inspect shows a finished run's tree, snapshots, events and recoveries") {
   const training job;
-  REQUIRE(job.train("run", {"--kill", "peer-1@step=4"}).status == 0);
+  require_success(job.train("run", {"--kill", "peer-1@step=4"}));
   const auto seen = run({PLANARIA_PROGRAM, "inspect", job.path("run"), "--events", "1000"});
-  CHECK(seen.status == 0);
+  require_success(seen);
   for (const auto* words : {"no process holds it", "train", "mesh", "snapshots", "step 40", "verified", "killed",
                             "respawned", "caught up", "recomputed"})
     check_says(seen, words);

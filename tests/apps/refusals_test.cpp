@@ -74,7 +74,7 @@ TEST_CASE("a run directory in use is refused and its holder named") {
 
 TEST_CASE("a directory of another model, of other options or with a finished run is refused untouched") {
   const training job;
-  REQUIRE(job.train("run").status == 0);
+  require_success(job.train("run"));
   const auto hash = job.summary("run")["weights_hash"];
   const auto refuse = [&](std::vector<std::string> more, std::initializer_list<const char*> words) {
     const auto done = job.train("run", std::move(more));
@@ -85,7 +85,7 @@ TEST_CASE("a directory of another model, of other options or with a finished run
   refuse({"--resume", "--set", "model.hidden=[33]"}, {"another model", "weight"});
   refuse({"--resume", "--set", "optimizer.learning_rate=0.5"}, {"other options", "0.5"});
   const auto again = job.train("run", {"--resume"});
-  CHECK(again.status == 0);
+  require_success(again);
   CHECK(job.summary("run")["weights_hash"] == hash);
 }
 

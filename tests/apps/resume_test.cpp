@@ -23,7 +23,7 @@ bool wait_beyond(const training& job, long step) {
 TEST_CASE("kill -9 at three moments, each resumed, ends with the fault-free run's hash") {
   const training job;
   const std::vector<std::string> longer{"--set", "training.epochs=1000", "--set", "snapshot.every=20"};
-  REQUIRE(job.train("clean", longer).status == 0);
+  require_success(job.train("clean", longer));
   auto arguments = longer;
   long before = 0;
   for (int kill = 0; kill < 3; ++kill) {
@@ -36,7 +36,7 @@ TEST_CASE("kill -9 at three moments, each resumed, ends with the fault-free run'
     before = newest_snapshot(job);
     if (kill == 0) arguments.push_back("--resume");
   }
-  REQUIRE(job.train("run", arguments).status == 0);
+  require_success(job.train("run", arguments));
   const auto resumed = job.summary("run");
   const auto clean = job.summary("clean");
   CHECK(resumed["weights_hash"] == clean["weights_hash"]);
@@ -46,10 +46,10 @@ TEST_CASE("kill -9 at three moments, each resumed, ends with the fault-free run'
 
 TEST_CASE("resuming a finished run says that it is done") {
   const training job;
-  REQUIRE(job.train("run").status == 0);
+  require_success(job.train("run"));
   const auto hash = job.summary("run")["weights_hash"];
   const auto again = job.train("run", {"--resume"});
-  CHECK(again.status == 0);
+  require_success(again);
   check_says(again, "complete already");
   CHECK(job.summary("run")["weights_hash"] == hash);
   CHECK(job.summary("run")["already_complete"] == true);

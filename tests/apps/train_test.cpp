@@ -4,7 +4,7 @@ using namespace planaria::testing;
 
 TEST_CASE("a run with kills of peers and of the mesh ends with the fault-free run's hash") {
   const training job;
-  REQUIRE(job.train("clean").status == 0);
+  require_success(job.train("clean"));
   const auto clean = job.summary("clean");
   CHECK(clean["steps"] == 40);
   CHECK(clean["ledger"]["lost"] == 0);
@@ -15,7 +15,7 @@ TEST_CASE("a run with kills of peers and of the mesh ends with the fault-free ru
   CHECK(clean["accuracy"] > 0.9);
   const auto killed =
       job.train("killed", {"--kill", "peer-1@step=3", "--kill", "mesh@step=12", "--kill-random", "8", "--seed", "5"});
-  REQUIRE(killed.status == 0);
+  require_success(killed);
   const auto summary = job.summary("killed");
   CHECK(summary["weights_hash"] == clean["weights_hash"]);
   CHECK(summary["ledger"] == clean["ledger"]);
@@ -30,7 +30,7 @@ TEST_CASE("a run with kills of peers and of the mesh ends with the fault-free ru
 TEST_CASE("the configuration can ask for the comparison itself") {
   const training job;
   const auto done = job.train("run", {"--kill", "peer-0@step=7", "--set", "faults.compare_fault_free=true"});
-  CHECK(done.status == 0);
+  require_success(done);
   check_says(done, "identical");
   CHECK(job.summary("run")["fault_free_hash"] == job.summary("run")["weights_hash"]);
 }
@@ -38,7 +38,7 @@ TEST_CASE("the configuration can ask for the comparison itself") {
 TEST_CASE("plain lines are written where there is no terminal") {
   const training job;
   const auto done = job.train("run", {"--peers", "1"});
-  CHECK(done.status == 0);
+  require_success(done);
   check_says(done, "step 120/120");
   check_says(done, "test accuracy");
   CHECK(done.output.find('\r') == std::string::npos);
@@ -46,7 +46,7 @@ TEST_CASE("plain lines are written where there is no terminal") {
 
 TEST_CASE("an interrupt stops the run with a snapshot from which it goes on") {
   const training job;
-  REQUIRE(job.train("clean", {"--set", "training.epochs=300"}).status == 0);
+  require_success(job.train("clean", {"--set", "training.epochs=300"}));
   process interrupted(job.command("run", {"--set", "training.epochs=300"}));
   REQUIRE(interrupted.wait_for("step 1/"));
   interrupted.signal(SIGINT);
@@ -55,6 +55,6 @@ TEST_CASE("an interrupt stops the run with a snapshot from which it goes on") {
   CHECK(stopped["complete"] == false);
   CHECK(interrupted.output().find("--resume") != std::string::npos);
   const auto resumed = job.train("run", {"--resume", "--set", "training.epochs=300"});
-  CHECK(resumed.status == 0);
+  require_success(resumed);
   CHECK(job.summary("run")["weights_hash"] == job.summary("clean")["weights_hash"]);
 }

@@ -75,6 +75,12 @@ class training {
   temporary_directory dir_;
 };
 
+/// Fails the case with the program's output unless it ended well.
+inline void require_success(const outcome& of) {
+  INFO("output: ", of.output);
+  REQUIRE(of.status == 0);
+}
+
 inline void check_says(const outcome& of, const std::string& words) {
   INFO("output: ", of.output);
   CHECK_MESSAGE(of.output.find(words) != std::string::npos, words);
