@@ -12,16 +12,17 @@ namespace planaria {
 /// What became of an epoch's samples.
 struct epoch_count {
   std::uint64_t epoch = 0;
-  std::int64_t used = 0;        ///< distinct samples whose gradient went into a step
+  std::int64_t used = 0;        ///< distinct samples whose gradient was averaged, in a step that was applied or skipped
   std::int64_t lost = 0;        ///< never used, once the epoch is complete
   std::int64_t duplicated = 0;  ///< uses beyond the first
   bool complete = false;
 };
 
-/// Counts how often each sample went into an applied mean: the evidence for promise P2.
+/// Counts how often each sample went into a step's mean: the evidence for promise P2.
 ///
-/// Filled from the contributions that were really averaged, not from the plan. It belongs to the state of a step and is
-/// saved, restored and rolled back with it. Not thread-safe: the exchange guards it.
+/// Filled from the contributions that were really averaged, not from the plan; a step that all ranks skipped because
+/// its mean was not finite has had its samples' turn and counts. It belongs to the state of a step and is saved,
+/// restored and rolled back with it. Not thread-safe: the exchange guards it.
 class ledger {
  public:
   explicit ledger(std::int64_t samples) : samples_(samples) {}

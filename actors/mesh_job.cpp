@@ -1,12 +1,15 @@
 #include <planaria/actors/mesh_job.hpp>
 
 #include <planaria/actors/mesh/mesh_run.hpp>
+#include <planaria/runtime/deadline.hpp>
 #include <planaria/runtime/event_log.hpp>
 #include <planaria/runtime/node.hpp>
 #include <planaria/storage/error.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
+#include <limits>
 #include <optional>
 
 namespace planaria {
@@ -14,31 +17,67 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
+using namespace std::chrono_literals;
+
+constexpr std::int64_t most_peers = 1024;
+
+void check_duration(const char* what, std::chrono::milliseconds value, std::chrono::milliseconds least) {
+  if (value < least || value > longest_wait)
+    throw error(errc::invalid_input, std::string(what) + " must be between " + std::to_string(least.count()) + " and " +
+                                         std::to_string(longest_wait.count()) + " ms (a year), not " +
+                                         std::to_string(value.count()));
+}
+
+// A planned fault that never happens would make a drill look passed.
+void check_kills(const mesh_options& o, std::uint64_t steps) {
+  for (const auto& kill : o.kills) {
+    const auto where = "the kill of " + (kill.path.empty() ? std::string("the mesh") : kill.path) + " at step " +
+                       std::to_string(kill.step);
+    if (!kill.path.empty() && !mesh::rank_of(kill.path, o.peers))
+      throw error(errc::invalid_input, where + ": there is no such peer among " + std::to_string(o.peers));
+    if (kill.step > steps) throw error(errc::invalid_input, where + ": the run ends at step " + std::to_string(steps));
+  }
+}
+
 std::shared_ptr<const sampler> plan_for(const mesh_options& o) {
   if (!o.make_trainer) throw error(errc::invalid_input, "a mesh needs a function that makes its trainers");
   if (!o.data) throw error(errc::invalid_input, "a mesh needs a dataset to train on");
+  if (o.peers > most_peers)
+    throw error(errc::invalid_input, "a mesh in one process has at most " + std::to_string(most_peers) +
+                                         " peers, not " + std::to_string(o.peers) + ": each needs threads of its own");
   if (o.epochs == 0) throw error(errc::invalid_input, "epochs must be at least 1");
   if (o.threads < 1) throw error(errc::invalid_input, "threads must be at least 1, not " + std::to_string(o.threads));
-  return std::make_shared<const sampler>(sampler_options{
+  if (o.step_attempts == 0) throw error(errc::invalid_input, "step_attempts must be at least 1");
+  if (o.retention.keep_last < 1) throw error(errc::invalid_input, "retention.keep_last must be at least 1");
+  check_duration("step_deadline", o.step_deadline, 1ms);
+  check_duration("progress_deadline", o.progress_deadline, 0ms);
+  check_duration("period", o.period, 1ms);
+  auto plan = std::make_shared<const sampler>(sampler_options{
       .seed = o.seed, .samples = o.data->size(), .batch = o.batch, .ranks = o.peers, .shuffle = o.shuffle});
+  if (o.epochs > std::numeric_limits<std::int64_t>::max() / plan->steps_per_epoch())
+    throw error(errc::invalid_input, std::to_string(o.epochs) + " epochs are more steps than can be counted");
+  check_kills(o, plan->steps_per_epoch() * o.epochs);
+  return plan;
 }
 
-// How many share the process decides what a model may use; any of them shows its parameters.
+// A trainer as all will be: what it refuses is refused before anything is made.
 std::unique_ptr<trainer> probe_for(const mesh_options& o) {
-  auto probe = o.make_trainer(o.peers);
+  auto probe = o.make_trainer();
   if (probe->weights().empty())
     throw error(errc::invalid_input, "the model has no parameters: there is nothing to train");
   return probe;
 }
 
 // Refuses to resume a run of another model, and to begin a new one over an old one.
-void check_store(const snapshots& kept, const mesh_options& o, const trainer& probe, std::int64_t samples) {
-  const auto all = kept.list(o.name);
-  if (all.empty()) return;
+void check_store(const snapshots& kept, const mesh_options& o, const trainer& probe, const sampler& plan) {
+  std::vector<std::string> unreadable;
+  const auto all = kept.list(o.name, &unreadable);
+  if (all.empty() && unreadable.empty()) return;
   if (o.start == start_from::fresh)
-    throw error(errc::already_exists, "the store holds a run \"" + o.name + "\" at step " +
-                                          std::to_string(all.back().step) +
-                                          "; resume it, or use another run directory");
+    throw error(errc::already_exists,
+                "the store holds a run \"" + o.name + "\"" +
+                    (all.empty() ? ", though unreadable" : " at step " + std::to_string(all.back().step)) +
+                    "; resume it, or use another run directory");
   const auto newest = kept.recover(o.name);
   if (!newest) return;
   const auto origin = mesh::origin_from(*newest);
@@ -57,7 +96,16 @@ void check_store(const snapshots& kept, const mesh_options& o, const trainer& pr
                 "the run \"" + o.name +
                     "\" in the store was trained with other options, and would not end with the same bits: \"" +
                     origin.state->options + "\" there, \"" + own.options + "\" here");
-  ledger(samples).load(origin.ledger);
+  if (const auto found_plan = mesh::plan_of(*newest); found_plan != plan.describe())
+    throw error(errc::schema_mismatch, "the run \"" + o.name +
+                                           "\" in the store deals its samples out with other options, so some would be "
+                                           "lost and others used twice: \"" +
+                                           found_plan + "\" there, \"" + plan.describe() + "\" here");
+  if (const auto steps = plan.steps_per_epoch() * o.epochs; origin.step > steps)
+    throw error(errc::invalid_input, "the run \"" + o.name + "\" in the store is at step " +
+                                         std::to_string(origin.step) + ", beyond the " + std::to_string(steps) +
+                                         " steps that are asked for; ask for more epochs");
+  ledger(plan.options().samples).load(origin.ledger);
 }
 
 }  // namespace
@@ -95,18 +143,27 @@ struct mesh_job::impl : std::enable_shared_from_this<mesh_job::impl> {
   bool started = false;
 };
 
+// Beside the peers the snapshots are written and a spare trainer is built, and the bodies of a killed mesh may still be
+// on their way out when the next one starts.
+std::size_t mesh_slots(std::int64_t peers) { return 2 * static_cast<std::size_t>(peers) + 2; }
+
 void mesh_job::impl::prepare() {
   run = std::make_shared<mesh::mesh_run>();
   run->options = options;
   run->plan = plan_for(options);
+  if (const auto most = where.compute().options().max_slots; mesh_slots(options.peers) > most)
+    throw error(errc::invalid_input, std::to_string(options.peers) + " peers need " +
+                                         std::to_string(mesh_slots(options.peers)) + " compute slots, the node has " +
+                                         std::to_string(most) + " (compute_options::max_slots)");
   run->planned_steps = run->plan->steps_per_epoch() * options.epochs;
   run->seen.assign(static_cast<std::size_t>(options.peers), false);
   auto probe = probe_for(options);
   if (auto* store = where.store()) {
-    run->checkpoints = std::make_shared<mesh::checkpoint_queue>(*store, options.retention, options.name);
-    check_store(run->checkpoints->stored(), options, *probe, options.data->size());
+    run->checkpoints =
+        std::make_shared<mesh::checkpoint_queue>(*store, options.retention, options.name, run->plan->describe());
+    check_store(run->checkpoints->stored(), options, *probe, *run->plan);
   }
-  run->spares = std::make_shared<mesh::spare_trainers>(options.make_trainer, options.peers, where.compute());
+  run->spares = std::make_shared<mesh::spare_trainers>(options.make_trainer, where.compute());
   run->spares->keep(std::move(probe));
   kills = options.kills;
   std::stable_sort(kills.begin(), kills.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
@@ -125,6 +182,12 @@ void mesh_job::impl::begin() {
   run->on_fenced = [weak, path = mesh_path()](const std::string& what) {
     if (auto self = weak.lock()) self->where.events().record(event_kind::fenced, path, 0, what);
   };
+  run->on_given_up = [weak](const std::string& why) {
+    auto self = weak.lock();
+    if (!self) return;
+    self->failed(why);
+    self->where.kill(self->options.name, why);
+  };
   watch();
   supervisor_options job{.strategy = strategy::rest_for_one, .intensity = 3, .period = std::chrono::seconds{60}};
   supervisor_options mesh{.intensity = options.intensity, .period = options.period};
@@ -141,21 +204,32 @@ void mesh_job::impl::begin() {
   fire(0);
 }
 
-// Learns of the job's end from the event log: its supervisor giving up, or being killed, is the job's failure.
+// Learns of the job's end from the event log: its supervisor, or the node's, giving up or being killed or stopped is
+// the job's failure, unless there is a result.
 void mesh_job::impl::watch() {
   auto weak = weak_from_this();
   subscription = where.events().subscribe([weak, name = options.name](const event& e) {
-    if (e.path != name || (e.kind != event_kind::escalated && e.kind != event_kind::detected)) return;
-    if (auto self = weak.lock()) self->failed(e.reason);
+    const bool gone = e.kind == event_kind::escalated || e.kind == event_kind::detected;
+    if (!(e.path == name && (gone || e.kind == event_kind::stopped)) &&
+        !(e.path.empty() && e.kind == event_kind::escalated))
+      return;
+    if (auto self = weak.lock())
+      self->failed(e.kind == event_kind::stopped ? "its supervision tree was stopped from outside" : e.reason);
   });
 }
 
 void mesh_job::impl::observe(const mesh::step_report& report) {
   {
     std::lock_guard lock(run->mutex);
-    run->loss_sum += report.loss;
-    ++run->loss_count;
+    if (!report.skipped && std::isfinite(report.loss)) {
+      run->loss_sum += report.loss;
+      ++run->loss_count;
+    }
     ++run->averaged_steps;
+    if (report.step >= run->furthest_step) {
+      run->furthest_step = report.step + 1;
+      run->failures = 0;
+    }
   }
   if (report.skipped)
     where.events().record(event_kind::step_skipped, mesh_path(), 0,
@@ -238,7 +312,7 @@ void mesh_job::stop() {
 
 mesh_result mesh_job::wait(std::chrono::milliseconds deadline) {
   std::unique_lock lock(impl_->mutex);
-  if (!impl_->change.wait_for(lock, deadline, [this] { return impl_->result || impl_->failure; }))
+  if (!impl_->change.wait_for(lock, bounded(deadline), [this] { return impl_->result || impl_->failure; }))
     throw error(errc::timeout, "the job \"" + impl_->options.name + "\" did not end in time; it is at step " +
                                    std::to_string(impl_->now.step) + " of " + std::to_string(impl_->now.total_steps));
   if (!impl_->result)

@@ -48,6 +48,9 @@ struct mesh_options {
   /// when that has happened three times a minute, the job fails.
   std::size_t intensity = 50;
   std::chrono::milliseconds period{10'000};
+  /// So many exceptions of peers without the run getting further than ever before, and the job fails: what comes back
+  /// whatever is restarted is no fault to heal. At least 1.
+  std::size_t step_attempts = 20;
 
   /// Intra-op threads of LibTorch a peer.
   int threads = 1;

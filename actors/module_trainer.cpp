@@ -8,8 +8,6 @@
 namespace planaria {
 namespace {
 
-constexpr std::string_view buffer_prefix = "buffer/";
-
 // LibTorch initialises modules from its one default generator, so constructions take turns. The only lock of ours that
 // is global, because what it guards is.
 std::mutex& construction_mutex() {
@@ -40,6 +38,9 @@ class seeded_construction {
 model construct(const module_trainer_options& options, const step_rng& rng) {
   if (!options.make) throw error(errc::invalid_input, "a module_trainer needs a function that makes its model");
   if (!options.data) throw error(errc::invalid_input, "a module_trainer needs a dataset");
+  if (options.evaluation_batch < 1)
+    throw error(errc::invalid_input,
+                "evaluation_batch must be at least 1, not " + std::to_string(options.evaluation_batch));
   seeded_construction scope(options.seed);
   auto made = options.make({rng.generator()});
   if (!made.module || !made.forward) throw error(errc::invalid_input, "the model has no module or no forward function");
@@ -77,14 +78,15 @@ torch::Tensor cross_entropy_loss(const torch::Tensor& output, const torch::Tenso
   return torch::nn::functional::cross_entropy(output, target);
 }
 
-module_trainer::module_trainer(const module_trainer_options& options, std::int64_t sharing)
+module_trainer::module_trainer(const module_trainer_options& options)
     : options_(options), model_(construct(options, rng_)), parameters_(parameters_of(*model_.module)) {
   const auto random = global_randomness(*model_.module);
-  if (sharing > 1 && !random.empty())
+  if (!random.empty())
     throw error(errc::invalid_input,
-                "the model's " + random + " draws from LibTorch's process-global generator, which " +
-                    std::to_string(sharing) +
-                    " trainers in one process would race on; use planaria::step_dropout with model_context::generator");
+                "the model's " + random +
+                    " draws from LibTorch's process-global generator, so that a step computed again would find other "
+                    "bits and trainers in one process would race on it; use planaria::step_dropout with "
+                    "model_context::generator");
   for (const auto& p : parameters_) addresses_.push_back(p.tensor.data_ptr());
   optimizer_ = std::make_unique<optimizer>(options_.optimizer, parameters_);
   optimizer_->reserve();
@@ -213,9 +215,7 @@ evaluation module_trainer::evaluate(const dataset& data, const std::function<voi
 }
 
 trainer_factory make_trainer_factory(module_trainer_options options) {
-  return [options = std::move(options)](std::int64_t sharing) {
-    return std::make_unique<module_trainer>(options, sharing);
-  };
+  return [options = std::move(options)] { return std::make_unique<module_trainer>(options); };
 }
 
 }  // namespace planaria

@@ -58,7 +58,7 @@ struct module_trainer_options {
   optimizer_options optimizer = torch::optim::SGDOptions(0.05);
   planaria::schedule schedule = {};
   std::uint64_t seed = 0;
-  /// Samples at a time in evaluate(). Larger: faster, more memory.
+  /// Samples at a time in evaluate(), at least 1. Larger: faster, more memory.
   std::int64_t evaluation_batch = 500;
 };
 
@@ -66,10 +66,11 @@ struct module_trainer_options {
 ///
 /// Parameters of float, double, bf16 or half, frozen ones included (they are kept, hashed, not averaged). Tied
 /// parameters count once. Errors at construction, all errc::invalid_input: no parameter at all, a parameter of another
-/// dtype, and, when `sharing` > 1, a module that draws from LibTorch's process-global generator (use step_dropout).
+/// dtype, and a module that draws from LibTorch's process-global generator, since a step computed again would draw
+/// other numbers (use step_dropout).
 class module_trainer final : public trainer {
  public:
-  module_trainer(const module_trainer_options& options, std::int64_t sharing);
+  explicit module_trainer(const module_trainer_options& options);
 
   [[nodiscard]] contribution compute(const step_context& where) override;
   void apply(const step_context& where, const std::vector<torch::Tensor>& mean) override;

@@ -3,6 +3,7 @@
 #include <planaria/storage/error.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <string>
 
@@ -16,7 +17,11 @@ std::uint64_t steps_of(const sampler_options& o) {
   if (o.batch > o.samples)
     throw error(errc::invalid_input, "batch is " + std::to_string(o.batch) + " but the dataset has only " +
                                          std::to_string(o.samples) + " samples; use a smaller batch");
-  const auto global = o.batch * o.ranks;
+  std::int64_t global = 0;
+  if (__builtin_mul_overflow(o.batch, o.ranks, &global) ||
+      global > std::numeric_limits<std::int64_t>::max() - o.samples)
+    throw error(errc::invalid_input, "batch " + std::to_string(o.batch) + " times " + std::to_string(o.ranks) +
+                                         " peers is more than can be counted");
   return static_cast<std::uint64_t>((o.samples + global - 1) / global);
 }
 
@@ -26,6 +31,12 @@ sampler::sampler(const sampler_options& options) : options_(options), steps_per_
 
 step_place sampler::place(std::uint64_t step) const noexcept {
   return {step / steps_per_epoch_, step % steps_per_epoch_};
+}
+
+std::string sampler::describe() const {
+  return "seed=" + std::to_string(options_.seed) + " samples=" + std::to_string(options_.samples) +
+         " batch=" + std::to_string(options_.batch) + " peers=" + std::to_string(options_.ranks) +
+         " shuffle=" + (options_.shuffle ? "true" : "false");
 }
 
 std::vector<std::int64_t> sampler::samples(std::uint64_t step, std::int64_t rank) const {

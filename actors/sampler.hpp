@@ -41,6 +41,8 @@ class sampler {
   [[nodiscard]] std::vector<std::int64_t> samples(std::uint64_t step, std::int64_t rank) const;
   /// The whole order of an epoch.
   [[nodiscard]] std::shared_ptr<const std::vector<std::int64_t>> order(std::uint64_t epoch) const;
+  /// Everything that the plan is a function of, as text; kept with a run's snapshots, so never change it.
+  [[nodiscard]] std::string describe() const;
   [[nodiscard]] const sampler_options& options() const noexcept { return options_; }
 
  private:

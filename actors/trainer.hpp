@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace planaria {
@@ -23,6 +24,9 @@ struct step_context {
   std::int64_t ranks = 1;
   std::span<const std::int64_t> samples;  ///< dataset indices; empty when the tail has none for this rank
 };
+
+/// With which the names of buffers begin in trainer::weights() and in a state.
+inline constexpr std::string_view buffer_prefix = "buffer/";
 
 /// What a rank found for its samples: the gradient of the *mean* loss over them.
 struct contribution {
@@ -78,8 +82,8 @@ class trainer {
   [[nodiscard]] virtual evaluation evaluate(const dataset& data, const std::function<void()>& alive) = 0;
 };
 
-/// Makes a trainer in its initial state, the same bits each time. Called for each incarnation, from any compute slot.
-/// `sharing` is how many trainers work in this process at once.
-using trainer_factory = std::function<std::unique_ptr<trainer>(std::int64_t sharing)>;
+/// Makes a trainer in its initial state, the same bits each time. Called for each incarnation, from any compute slot,
+/// also while others train.
+using trainer_factory = std::function<std::unique_ptr<trainer>()>;
 
 }  // namespace planaria

@@ -30,31 +30,32 @@ key_table keys_of(train_config& c) {
   keys.integers("model.hidden", c.model.hidden);
   keys.integers("model.channels", c.model.channels);
   keys.boolean("model.batch_norm", c.model.batch_norm);
-  keys.number("model.dropout", c.model.dropout);
-  keys.integer("training.peers", c.mesh.peers);
-  keys.integer("training.batch", c.mesh.batch);
+  keys.number("model.dropout", c.model.dropout, 0.0);
+  keys.integer("training.peers", c.mesh.peers, 1);
+  keys.integer("training.batch", c.mesh.batch, 1);
   keys.unsigned_integer("training.epochs", c.mesh.epochs);
   keys.boolean("training.shuffle", c.mesh.shuffle);
   keys.small_integer("training.threads", c.mesh.threads);
   keys.text("optimizer.name", c.optimizer, {"sgd", "adam", "adamw"});
-  keys.number("optimizer.learning_rate", c.learning_rate);
-  keys.number("optimizer.momentum", c.momentum);
-  keys.number("optimizer.weight_decay", c.weight_decay);
+  keys.number("optimizer.learning_rate", c.learning_rate, 0.0);
+  keys.number("optimizer.momentum", c.momentum, 0.0);
+  keys.number("optimizer.weight_decay", c.weight_decay, 0.0);
   keys.text("schedule.name", c.schedule_name, {"constant", "step", "cosine"});
-  keys.integer("schedule.warmup_steps", c.warmup_steps);
-  keys.integer("schedule.step_size", c.schedule_step_size);
-  keys.number("schedule.gamma", c.schedule_gamma);
-  keys.number("schedule.floor", c.schedule_floor);
+  keys.integer("schedule.warmup_steps", c.warmup_steps, 0);
+  keys.integer("schedule.step_size", c.schedule_step_size, 1);
+  keys.number("schedule.gamma", c.schedule_gamma, 0.0);
+  keys.number("schedule.floor", c.schedule_floor, 0.0);
   keys.unsigned_integer("snapshot.every", c.mesh.snapshot_every);
   keys.unsigned_integer("snapshot.keep_last", c.mesh.retention.keep_last);
   keys.boolean("snapshot.keep_best", c.mesh.retention.keep_best);
   keys.milliseconds("supervision.progress_deadline_ms", c.mesh.progress_deadline);
   keys.milliseconds("supervision.step_deadline_ms", c.mesh.step_deadline);
   keys.unsigned_integer("supervision.intensity", c.mesh.intensity);
+  keys.unsigned_integer("supervision.step_attempts", c.mesh.step_attempts);
   keys.milliseconds("supervision.period_ms", c.mesh.period);
   keys.texts("faults.kill", c.kills);
-  keys.integer("faults.random_kills", c.random_kills);
-  keys.integer("faults.seed", c.fault_seed);
+  keys.integer("faults.random_kills", c.random_kills, 0);
+  keys.integer("faults.seed", c.fault_seed, 0);
   keys.boolean("faults.compare_fault_free", c.compare_fault_free);
   return keys;
 }
@@ -92,8 +93,8 @@ schedule schedule_of(const train_config& c, std::uint64_t total_steps) {
   made.how = c.schedule_name == "cosine" ? schedule::kind::cosine
              : c.schedule_name == "step" ? schedule::kind::step
                                          : schedule::kind::constant;
-  made.warmup_steps = static_cast<std::uint64_t>(std::max<std::int64_t>(c.warmup_steps, 0));
-  made.step_size = static_cast<std::uint64_t>(std::max<std::int64_t>(c.schedule_step_size, 1));
+  made.warmup_steps = static_cast<std::uint64_t>(c.warmup_steps);
+  made.step_size = static_cast<std::uint64_t>(c.schedule_step_size);
   made.gamma = c.schedule_gamma;
   made.total_steps = total_steps;
   made.floor = c.schedule_floor;
@@ -121,7 +122,7 @@ mesh_options make_mesh_options(const train_config& config) {
   trainer.schedule = schedule_of(config, steps);
   trainer.seed = mesh.seed;
   mesh.make_trainer = make_trainer_factory(std::move(trainer));
-  mesh.kills = mesh::random_kills(static_cast<std::size_t>(std::max<std::int64_t>(config.random_kills, 0)),
+  mesh.kills = mesh::random_kills(static_cast<std::size_t>(config.random_kills),
                                   static_cast<std::uint64_t>(config.fault_seed), steps, mesh.peers);
   for (const auto& kill : config.kills) mesh.kills.push_back(mesh::parse_kill(kill, mesh.peers));
   return mesh;

@@ -3,6 +3,7 @@
 #include <planaria/storage/error.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <sstream>
@@ -80,17 +81,24 @@ void key_table::boolean(std::string name, bool& to) {
                    }});
 }
 
-void key_table::number(std::string name, double& to) {
-  keys_.push_back({std::move(name), [&to](const toml::node& node) -> std::string {
-                     if (!node.is_number()) return "a number";
-                     to = *node.value<double>();
-                     return {};
+void key_table::number(std::string name, double& to, double least) {
+  keys_.push_back({std::move(name), [&to, least](const toml::node& node) -> std::string {
+                     const auto value = node.is_number() ? *node.value<double>() : std::nan("");
+                     if (std::isfinite(value) && value >= least) {
+                       to = value;
+                       return {};
+                     }
+                     std::ostringstream text;
+                     text << "a finite number";
+                     if (std::isfinite(least)) text << ", " << least << " or more";
+                     return text.str();
                    }});
 }
 
-void key_table::integer(std::string name, std::int64_t& to) {
-  keys_.push_back({std::move(name), [&to](const toml::node& node) -> std::string {
-                     if (!node.is_integer()) return "a whole number";
+void key_table::integer(std::string name, std::int64_t& to, std::int64_t least) {
+  keys_.push_back({std::move(name), [&to, least](const toml::node& node) -> std::string {
+                     if (!node.is_integer() || *node.value<std::int64_t>() < least)
+                       return "a whole number, " + std::to_string(least) + " or more";
                      to = *node.value<std::int64_t>();
                      return {};
                    }});

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,9 @@ class key_table {
   void texts(std::string name, std::vector<std::string>& to);
   void path(std::string name, std::filesystem::path& to);
   void boolean(std::string name, bool& to);
-  void number(std::string name, double& to);
-  void integer(std::string name, std::int64_t& to);
+  /// A finite number of at least `least`.
+  void number(std::string name, double& to, double least = -std::numeric_limits<double>::infinity());
+  void integer(std::string name, std::int64_t& to, std::int64_t least);
   void small_integer(std::string name, int& to);
   void unsigned_integer(std::string name, std::uint64_t& to);
   void integers(std::string name, std::vector<std::int64_t>& to);

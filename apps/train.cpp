@@ -12,7 +12,13 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
+#include <memory>
+#include <stdexcept>
 
 namespace planaria::apps {
 namespace {
@@ -25,6 +31,13 @@ train_config config_of(const train_arguments& a) {
   if (!a.kills.empty()) config.kills = a.kills;
   if (a.resume) config.mesh.start = start_from::resume;
   return config;
+}
+
+// As many compute slots as two meshes of this size need: a killed one may still be on its way out.
+node_options node_for(const mesh_options& mesh) {
+  node_options options;
+  options.compute.max_slots = std::max(options.compute.max_slots, 2 * static_cast<std::size_t>(mesh.peers) + 2);
+  return options;
 }
 
 // Waits for the end, passing on the first interrupt as an orderly stop.
@@ -43,29 +56,63 @@ mesh_result wait_for(mesh_job& job, const interrupt_guard& interrupts) {
   }
 }
 
+// Why a run that had begun came to nothing: unlike a refusal, it has left something behind.
+struct run_failed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 mesh_result train_once(const mesh_options& options, node& where, run_summary& summary) {
-  progress_display display;
-  const auto subscription = where.events().subscribe([&](const event& e) { display.show(e); });
+  // Shared: a peer that hangs, and the node's last words, may come after this function's end.
+  auto display = std::make_shared<progress_display>();
+  const auto subscription = where.events().subscribe([display](const event& e) { display->show(e); });
   mesh_job job(where, options);
-  job.on_step([&](const mesh_progress& now) { display.show(now); });
+  job.on_step([display](const mesh_progress& now) { display->show(now); });
   interrupt_guard interrupts;
   job.start();
-  auto result = wait_for(job, interrupts);
-  display.finish();
+  mesh_result result;
+  try {
+    result = wait_for(job, interrupts);
+  } catch (const error& failed) {
+    display->finish();
+    throw run_failed(failed.what());
+  }
+  display->finish();
   summary.progress = job.progress();
   where.events().unsubscribe(subscription);
   return result;
 }
 
-std::string fault_free_hash(const train_config& config) {
+mesh_result train_without_faults(const train_config& config) {
   std::cout << "\ntraining again without faults, to compare the hashes" << std::endl;
   auto options = make_mesh_options(config);
   options.kills.clear();
   options.test = nullptr;
   options.start = start_from::fresh;
-  node plain;
+  node plain(node_for(options));
   run_summary ignored;
-  return train_once(options, plain, ignored).weights_hash;
+  return train_once(options, plain, ignored);
+}
+
+// Returns false when the bits differ; an interrupted comparison says nothing.
+bool compare(const train_config& config, const mesh_result& result, run_summary& summary) {
+  const auto plain = train_without_faults(config);
+  if (!plain.complete) {
+    std::cout << "fault-free     not compared: the second training was stopped early\n";
+    return true;
+  }
+  summary.fault_free_hash = plain.weights_hash;
+  const bool same = plain.weights_hash == result.weights_hash;
+  std::cout << "fault-free     " << plain.weights_hash << (same ? "  identical" : "  DIFFERENT") << '\n';
+  return same;
+}
+
+// The summary is written last, after hours perhaps: that it can be is known first.
+void check_summary_path(const std::filesystem::path& file) {
+  if (file.empty()) return;
+  const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  if (std::filesystem::is_directory(file) || !std::filesystem::is_directory(folder) ||
+      ::access(folder.c_str(), W_OK | X_OK) != 0)
+    throw error(errc::invalid_input, "--summary " + file.string() + ": cannot be written there");
 }
 
 void print_result(const mesh_result& result, const run_summary& summary) {
@@ -87,14 +134,16 @@ void add_train(CLI::App& app, train_arguments& to) {
   command->add_option("config", to.config, "the configuration file")->required();
   command->add_option("--set", to.settings, "key=value, overrides the file; repeatable")->take_all();
   command->add_option("--kill", to.kills, "peer-N@step=S or mesh@step=S, overrides the file's; repeatable")->take_all();
-  command->add_option("--kill-random", to.random_kills, "kills this many peers at random steps");
-  command->add_option("--seed", to.fault_seed, "the seed of --kill-random");
+  command->add_option("--kill-random", to.random_kills, "kills this many peers at random steps")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--seed", to.fault_seed, "the seed of --kill-random")->check(CLI::NonNegativeNumber);
   command->add_option("--peers", to.peers, "the number of peers");
   command->add_option("--summary", to.summary, "writes the outcome to this JSON file");
   command->add_flag("--resume", to.resume, "goes on from the newest snapshot that verifies");
 }
 
 int run_train(const train_arguments& arguments) {
+  check_summary_path(arguments.summary);
   warn_about_blas(std::cerr);
   keep_freed_memory();
   const auto config = config_of(arguments);
@@ -104,7 +153,7 @@ int run_train(const train_arguments& arguments) {
   run_summary summary;
   mesh_result result;
   {
-    node_options node_options;
+    auto node_options = node_for(options);
     node_options.storage.directory = config.run_dir;
     node where(node_options);
     result = train_once(options, where, summary);
@@ -112,14 +161,10 @@ int run_train(const train_arguments& arguments) {
   }
   summary.result = &result;
   print_result(result, summary);
-  bool differs = false;
-  if (config.compare_fault_free && result.complete && !result.already_complete) {
-    summary.fault_free_hash = fault_free_hash(config);
-    differs = summary.fault_free_hash != result.weights_hash;
-    std::cout << "fault-free     " << summary.fault_free_hash << (differs ? "  DIFFERENT" : "  identical") << '\n';
-  }
+  const bool compared = config.compare_fault_free && result.complete && !result.already_complete;
+  const bool same = !compared || compare(config, result, summary);
   if (!arguments.summary.empty()) write_summary(arguments.summary, summary);
-  return differs ? 1 : 0;
+  return same ? 0 : 1;
 }
 
 }  // namespace planaria::apps

@@ -8,7 +8,7 @@ namespace planaria {
 void child_record::fence() {
   std::function<void()> action;
   {
-    auto held = hold_fence();
+    std::lock_guard held(fence_mutex_);
     if (fenced_.exchange(true, std::memory_order_acq_rel)) return;
   }
   {
@@ -21,7 +21,7 @@ void child_record::fence() {
 void child_record::on_fenced(std::function<void()> action) {
   {
     std::lock_guard lock(mutex_);
-    if (!fenced()) {
+    if (!fenced_.load(std::memory_order_acquire)) {
       on_fenced_ = std::move(action);
       return;
     }
@@ -39,7 +39,7 @@ void child_record::bind(caf::actor_addr address) {
 
 void child_record::end(caf::error reason) {
   std::lock_guard lock(mutex_);
-  if (fenced() || ending_) return;
+  if (fenced_.load(std::memory_order_acquire) || ending_) return;
   ending_ = true;
   end_reason_ = std::move(reason);
   if (!bound_) return;
@@ -70,7 +70,7 @@ std::string state_key(const child_record& record, std::string_view key) {
 }  // namespace
 
 void durable_state::put(std::string_view key, std::string_view value) const {
-  auto held = record_->hold_fence();
+  const auto held = record_->hold_fence();
   if (record_->fenced())
     throw error(errc::fenced, record_->path + ": incarnation " + std::to_string(record_->incarnation) +
                                   " has been replaced, so \"" + std::string(key) + "\" was not written");

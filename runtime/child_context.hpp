@@ -33,8 +33,8 @@ class durable_state {
 
 /// What an incarnation of a supervised child is given: who it is, what it may use, and whether it still counts.
 ///
-/// A cheap handle, copied freely, any thread. It keeps nothing of the node alive; a child must not use it after the
-/// node is gone.
+/// A cheap handle, copied freely, any thread. It keeps no actor alive, but the store, the registry and the event log: a
+/// zombie that outlives the node touches nothing that is gone. The store is closed with the last of them.
 class child_context {
  public:
   /// Where the child stands in the tree, such as "train/mesh/peer-3".

@@ -1,10 +1,12 @@
 #include <planaria/runtime/child_spec.hpp>
+#include <planaria/runtime/deadline.hpp>
 #include <planaria/runtime/detail/down_reason.hpp>
 #include <planaria/runtime/detail/supervisor_actor.hpp>
 #include <planaria/storage/error.hpp>
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 namespace planaria {
 
@@ -21,9 +23,26 @@ void check_spec(const child_spec& spec) {
   if (!spec.start) refuse("it has no start function");
   if (spec.significant && spec.restart == restart::permanent)
     refuse("a permanent child never ends, so it cannot be significant");
-  if (spec.progress_deadline.count() < 0) refuse("its progress deadline is negative");
-  if (spec.start_deadline.count() <= 0) refuse("its start deadline is not positive");
-  if (spec.shutdown.after.count() < 0) refuse("its shutdown timeout is negative");
+  const auto within = [&](const char* what, std::chrono::milliseconds value, int least) {
+    if (value.count() < least || value > longest_wait)
+      refuse(std::string("its ") + what + " of " + std::to_string(value.count()) + " ms is not between " +
+             std::to_string(least) + " ms and a year");
+  };
+  within("progress deadline", spec.progress_deadline, 0);
+  within("start deadline", spec.start_deadline, 1);
+  within("shutdown timeout", spec.shutdown.after, 0);
+}
+
+void check_options(const supervisor_options& options, const std::string& whose) {
+  const auto refuse = [&](const char* why) {
+    throw error(errc::invalid_input, "supervisor \"" + whose + "\": " + why);
+  };
+  const auto& b = options.backoff;
+  if (options.period.count() < 1 || options.period > longest_wait) refuse("its period is not between 1 ms and a year");
+  for (const auto pause : {b.initial, b.step, b.maximum, b.reset_after})
+    if (pause.count() < 0 || pause > longest_wait) refuse("a duration of its backoff is not between 0 and a year");
+  if (!(b.factor >= 1.0) || !std::isfinite(b.factor)) refuse("its backoff's factor is not a number of 1 or more");
+  if (!(b.jitter >= 0.0 && b.jitter <= 1.0)) refuse("its backoff's jitter is not between 0 and 1");
 }
 
 }  // namespace detail
@@ -47,6 +66,7 @@ child_spec supervisor(std::string id, supervisor_options options, std::vector<ch
 }
 
 child_spec supervisor(std::string id, supervisor_options options, std::function<std::vector<child_spec>()> children) {
+  detail::check_options(options, id);
   child_spec spec;
   spec.id = std::move(id);
   spec.type = child_type::supervisor;

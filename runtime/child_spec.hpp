@@ -94,6 +94,7 @@ struct supervisor_options {
 
 /// A child that is itself a supervisor, with its first children in start order. shutdown is infinite, as OTP advises.
 /// `children` is called at each start of the supervisor, so that a new incarnation can begin with fresh shared parts.
+/// Errors: errc::invalid_input for limits and pauses that cannot be kept.
 [[nodiscard]] child_spec supervisor(std::string id, supervisor_options options, std::vector<child_spec> children);
 [[nodiscard]] child_spec supervisor(std::string id, supervisor_options options,
                                     std::function<std::vector<child_spec>()> children);

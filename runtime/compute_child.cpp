@@ -6,13 +6,17 @@
 #include <caf/unit.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 
 namespace planaria {
 namespace {
 
+// How long the body of a child that was killed or stopped may take to notice before it counts as hung.
+constexpr std::chrono::seconds notice{10};
+
 void give_up(const child_context& context, compute_handle& slot) {
-  slot.abandon();
+  slot.abandon(context.record()->hung ? std::chrono::milliseconds{0} : notice);
   if (context.record()->hung && slot.abandoned())
     context.events().record(event_kind::slot_abandoned, context.path(), context.incarnation(),
                             "the hung body still holds its slot");

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -24,6 +25,7 @@ struct compute_job {
   bool running = false;
   bool abandoned = false;
   bool done = false;
+  std::chrono::steady_clock::time_point counts_from;  // once abandoned: hung from then on
 };
 
 struct pool_state {
@@ -34,7 +36,7 @@ struct pool_state {
   std::size_t threads = 0;
   std::size_t idle = 0;
   std::size_t busy = 0;
-  std::size_t abandoned = 0;
+  std::vector<std::shared_ptr<compute_job>> abandoned;  // running without an owner
   std::uint64_t abandoned_total = 0;
   bool closed = false;
 };
@@ -59,7 +61,7 @@ void run_one(pool_state& pool, const std::shared_ptr<compute_job>& job, std::uni
   lock.lock();
   job->done = true;
   if (job->abandoned)
-    --pool.abandoned;
+    std::erase(pool.abandoned, job);
   else
     --pool.busy;
   pool.change.notify_all();
@@ -87,7 +89,7 @@ void serve(const std::shared_ptr<pool_state>& pool) noexcept {
 
 }  // namespace
 
-void compute_handle::abandon() {
+void compute_handle::abandon(std::chrono::milliseconds grace) {
   if (!job_) return;
   const auto pool = job_->pool.lock();
   if (!pool) return;
@@ -96,7 +98,8 @@ void compute_handle::abandon() {
   job_->abandoned = true;
   if (!job_->running) return;
   --pool->busy;
-  ++pool->abandoned;
+  job_->counts_from = std::chrono::steady_clock::now() + grace;
+  pool->abandoned.push_back(job_);
   ++pool->abandoned_total;
 }
 
@@ -129,7 +132,7 @@ compute_pool::~compute_pool() { close(); }
 std::size_t compute_pool::close() {
   auto& state = *impl_->state;
   std::unique_lock lock(state.mutex);
-  state.closed = true;
+  if (std::exchange(state.closed, true)) return state.threads;
   state.waiting.clear();
   state.change.notify_all();
   // The threads are detached, so one that is hung in user code holds nothing up but this wait.
@@ -145,9 +148,12 @@ compute_handle compute_pool::run(std::string owner, std::function<void()> body) 
   job->pool = impl_->state;
   std::lock_guard lock(state.mutex);
   if (state.closed) throw error(errc::stopped, job->owner + ": the compute pool is closed");
-  if (state.abandoned >= state.options.max_abandoned)
+  const auto now = std::chrono::steady_clock::now();
+  const auto hung = static_cast<std::size_t>(std::count_if(state.abandoned.begin(), state.abandoned.end(),
+                                                           [&](const auto& a) { return a->counts_from <= now; }));
+  if (hung >= state.options.max_abandoned)
     throw error(errc::limit_reached,
-                job->owner + ": " + std::to_string(state.abandoned) +
+                job->owner + ": " + std::to_string(hung) +
                     " compute slots are held by children that are dead but do not return (max_abandoned)");
   if (state.idle <= state.waiting.size()) {
     if (state.threads >= state.options.max_slots)
@@ -164,7 +170,9 @@ compute_handle compute_pool::run(std::string owner, std::function<void()> body) 
 compute_counts compute_pool::counts() const {
   std::lock_guard lock(impl_->state->mutex);
   const auto& s = *impl_->state;
-  return {s.threads, s.busy, s.abandoned, s.abandoned_total};
+  return {s.threads, s.busy, s.abandoned.size(), s.abandoned_total};
 }
+
+const compute_options& compute_pool::options() const noexcept { return impl_->state->options; }
 
 }  // namespace planaria

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,8 +16,8 @@ struct compute_options {
   int nice = 10;
   /// The most slots that may live at once, abandoned ones included; a further run() is refused.
   std::size_t max_slots = 64;
-  /// The most slots that may be abandoned and not yet returned; at the limit run() is refused, so that the owner's
-  /// supervisor escalates.
+  /// The most slots that may be hung: abandoned, and not returned within the grace that abandon() gave. At the limit
+  /// run() is refused, so that the owner's supervisor escalates.
   std::size_t max_abandoned = 8;
 };
 
@@ -27,8 +28,9 @@ class compute_handle {
  public:
   compute_handle() = default;
   /// Gives the slot up: the owner is dead or hung. The thread cannot be killed; it is counted as abandoned until its
-  /// body returns, and another slot takes its place. Does nothing when the body has returned. Any thread.
-  void abandon();
+  /// body returns, and another slot takes its place. It counts against max_abandoned once `grace` is over: a healthy
+  /// body notices its end soon. Does nothing when the body has returned. Any thread.
+  void abandon(std::chrono::milliseconds grace = {});
   [[nodiscard]] bool done() const;
   /// Whether abandon() came first.
   [[nodiscard]] bool abandoned() const;
@@ -59,9 +61,10 @@ class compute_pool {
   compute_pool& operator=(const compute_pool&) = delete;
 
   /// Runs `body` on an idle slot, or on a new one. `owner` is for messages. Errors: errc::limit_reached at max_slots or
-  /// when max_abandoned slots are held by zombies.
+  /// when max_abandoned slots are hung.
   compute_handle run(std::string owner, std::function<void()> body);
   [[nodiscard]] compute_counts counts() const;
+  [[nodiscard]] const compute_options& options() const noexcept;
   /// Takes no more bodies and waits a bounded time for those that run; returns how many threads are left, hung in user
   /// code.
   std::size_t close();

@@ -1,3 +1,4 @@
+#include <planaria/runtime/deadline.hpp>
 #include <planaria/runtime/detail/supervisor_actor.hpp>
 #include <planaria/runtime/node.hpp>
 #include <planaria/storage/error.hpp>
@@ -29,6 +30,12 @@ caf::actor_system_config configure(const node_options& options) {
   return config;
 }
 
+// Checked before anything is created.
+node_options checked(node_options options) {
+  detail::check_options(options.root, "");
+  return options;
+}
+
 std::unique_ptr<store> open_store(const store_options& options) {
   return options.directory.empty() ? nullptr : std::make_unique<store>(options);
 }
@@ -41,14 +48,18 @@ std::pair<std::string, std::string> split(std::string_view path) {
 
 }  // namespace
 
-struct node::impl {
+// CAF's actor system refers to its configuration for as long as it lives.
+struct configured_system {
+  explicit configured_system(const node_options& options) : config(configure(options)), system(config) {}
+  caf::actor_system_config config;
+  caf::actor_system system;
+};
+
+struct node::impl : std::enable_shared_from_this<node::impl> {
   explicit impl(node_options o)
-      : options(std::move(o)),
+      : options(checked(std::move(o))),
         parts(std::make_shared<detail::node_parts>(open_store(options.storage), options.compute, options.log_level)),
-        config(configure(options)),
-        system(std::make_unique<caf::actor_system>(config)) {
-    start_root();
-  }
+        system(std::make_unique<configured_system>(options)) {}
 
   void start_root();
   void root_down(const caf::error& reason);
@@ -64,8 +75,7 @@ struct node::impl {
 
   node_options options;
   std::shared_ptr<detail::node_parts> parts;
-  caf::actor_system_config config;
-  std::unique_ptr<caf::actor_system> system;
+  std::unique_ptr<configured_system> system;
 
   std::atomic<std::uint64_t> root_incarnation{0};  // written under mutex
   std::mutex mutex;
@@ -80,15 +90,22 @@ struct node::impl {
 
 void node::impl::start_root() {
   std::unique_lock lock(mutex);
-  root_record = std::make_shared<child_record>("", ++root_incarnation, parts);
-  root_record->on_forgotten = [this](const std::string& id) { forget(id); };
-  root = detail::spawn_supervisor(*system, child_context(root_record), options.root, [copy = specs] { return copy; });
+  root_record = std::make_shared<child_record>("", ++root_incarnation, parts, nullptr);
+  // Weakly: a root that does not end outlives the node.
+  const auto weak = weak_from_this();
+  root_record->on_forgotten = [weak](const std::string& id) {
+    if (const auto self = weak.lock()) self->forget(id);
+  };
+  root = detail::spawn_supervisor(system->system, child_context(root_record), options.root,
+                                  [copy = specs] { return copy; });
   root_alive = true;
   parts->registry.bind("", root, root_incarnation);
   const auto actor = root;
   if (stopping) detail::end_actor(actor, caf::make_error(caf::exit_reason::user_shutdown));
   lock.unlock();
-  actor->attach_functor([this](const caf::error& reason) { root_down(reason); });
+  actor->attach_functor([weak](const caf::error& reason) {
+    if (const auto self = weak.lock()) self->root_down(reason);
+  });
 }
 
 // On the thread that ended the root. It is built anew from the specs, unless it gave up or the node is closing.
@@ -103,7 +120,12 @@ void node::impl::root_down(const caf::error& reason) {
     const auto now = steady_clock::now();
     root_deaths.push_back(now);
     std::erase_if(root_deaths, [&](auto at) { return now - at > options.root.period; });
-    if (stopping || how.orderly || how.code == errc::limit_reached || root_deaths.size() > options.root.intensity) {
+    const bool too_often = root_deaths.size() > options.root.intensity;
+    if (stopping || how.orderly || how.code == errc::limit_reached || too_often) {
+      if (!stopping && too_often)
+        parts->events.record(event_kind::escalated, "", root_incarnation,
+                             "the root died " + std::to_string(root_deaths.size()) + " times within " +
+                                 std::to_string(options.root.period.count()) + " ms; the last: " + how.text);
       root_alive = false;
       change.notify_all();
       return;
@@ -131,7 +153,7 @@ void node::impl::stop_root() {
   stopping = true;
   const auto ended = [this] { return !root_alive; };
   detail::end_actor(root, caf::make_error(caf::exit_reason::user_shutdown));
-  if (change.wait_for(lock, options.stop_deadline, ended)) return;
+  if (change.wait_for(lock, bounded(options.stop_deadline), ended)) return;
   detail::end_actor(root, detail::kill_reason("the node's stop deadline passed"));
   change.wait_for(lock, std::chrono::seconds(1), ended);
 }
@@ -142,17 +164,20 @@ void node::impl::close() {
   const auto left = parts->compute.close();
   // ~actor_system waits for ever for an actor that does not end: such a one keeps the system instead.
   const auto until = steady_clock::now() + std::chrono::seconds(2);
-  while (system->registry().running() != 0 && steady_clock::now() < until)
+  while (system->system.registry().running() != 0 && steady_clock::now() < until)
     std::this_thread::sleep_for(std::chrono::microseconds(200));
-  const auto stuck = system->registry().running();
-  if (stuck != 0 || left != 0)
+  const auto stuck = system->system.registry().running();
+  const bool all_ended = stuck == 0 && left == 0;
+  if (!all_ended)
     parts->events.record(event_kind::note, "", 0,
                          std::to_string(stuck) + " actors and " + std::to_string(left) +
-                             " compute slots did not end with the node and are left alone");
+                             " compute slots did not end with the node and are left alone; the store stays open until "
+                             "they end");
   if (stuck != 0) static_cast<void>(system.release());
   system.reset();
   parts->events.detach();
-  parts->store.reset();
+  // What still runs may be writing: its record then keeps the store, which is closed with the last of them.
+  if (all_ended) parts->store.reset();
 }
 
 caf::actor node::impl::supervisor_at(std::string_view path) {
@@ -175,7 +200,7 @@ std::string node::impl::ask(std::string_view supervisor, std::chrono::millisecon
                      to->set_exception(std::current_exception());
                    }
                  }});
-  if (future.wait_for(deadline) != std::future_status::ready)
+  if (future.wait_for(bounded(deadline)) != std::future_status::ready)
     throw error(errc::timeout, "the supervisor \"" + std::string(supervisor) + "\" did not answer within " +
                                    std::to_string(deadline.count()) + " ms");
   try {
@@ -185,13 +210,13 @@ std::string node::impl::ask(std::string_view supervisor, std::chrono::millisecon
   }
 }
 
-node::node(node_options options) : impl_(std::make_unique<impl>(std::move(options))) {}
+node::node(node_options options) : impl_(std::make_shared<impl>(std::move(options))) { impl_->start_root(); }
 
 node::~node() { impl_->close(); }
 
 std::string node::start(child_spec spec, std::string_view under) {
   detail::check_spec(spec);
-  const auto deadline = spec.start_deadline + answer_deadline;
+  const auto deadline = bounded(spec.start_deadline) + answer_deadline;
   const bool keep = under.empty() && impl_->remember(spec);
   const auto id = spec.id;
   try {
@@ -267,7 +292,7 @@ registry& node::registry() noexcept { return impl_->parts->registry; }
 compute_pool& node::compute() noexcept { return impl_->parts->compute; }
 event_log& node::events() noexcept { return impl_->parts->events; }
 store* node::store() noexcept { return impl_->parts->store.get(); }
-caf::actor_system& node::system() noexcept { return *impl_->system; }
+caf::actor_system& node::system() noexcept { return impl_->system->system; }
 
 child_view node::tree(const planaria::store& where) {
   child_view top{.type = child_type::supervisor};

@@ -1,3 +1,4 @@
+#include <planaria/runtime/deadline.hpp>
 #include <planaria/runtime/registry.hpp>
 #include <planaria/storage/error.hpp>
 
@@ -18,7 +19,8 @@ struct registry_slot {
   std::atomic<std::uint64_t> incarnation{0};  // 0 while there is none
   std::mutex mutex;
   std::condition_variable change;
-  caf::actor_addr address;  // guarded by mutex; weak, so that a name keeps nobody alive
+  caf::actor_addr address;    // guarded by mutex; weak, so that a name keeps nobody alive
+  std::uint64_t highest = 0;  // guarded by mutex: incarnation that was ever bound
 };
 
 const std::string& ref::path() const noexcept { return slot_->path; }
@@ -33,7 +35,8 @@ std::uint64_t ref::incarnation() const noexcept { return slot_->incarnation.load
 caf::actor ref::wait(std::chrono::milliseconds deadline, const caf::actor& other_than) const {
   const auto dead = other_than ? other_than.address() : caf::actor_addr();
   std::unique_lock lock(slot_->mutex);
-  if (!slot_->change.wait_for(lock, deadline, [&] { return slot_->incarnation != 0 && slot_->address != dead; }))
+  if (!slot_->change.wait_for(lock, bounded(deadline),
+                              [&] { return slot_->incarnation != 0 && slot_->address != dead; }))
     throw error(errc::timeout, slot_->path + ": no " + (dead ? "other " : "") + "incarnation lives after " +
                                    std::to_string(deadline.count()) + " ms");
   return caf::actor_cast<caf::actor>(slot_->address);
@@ -68,6 +71,9 @@ std::vector<std::string> registry::paths() const {
 void registry::bind(const std::string& path, const caf::actor& handle, std::uint64_t incarnation) {
   const auto slot = impl_->slot(path);
   std::lock_guard lock(slot->mutex);
+  // From a supervisor that has been replaced without knowing it.
+  if (incarnation < slot->highest) return;
+  slot->highest = incarnation;
   slot->address = handle.address();
   slot->incarnation.store(incarnation, std::memory_order_release);
   slot->change.notify_all();

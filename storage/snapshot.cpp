@@ -1,4 +1,5 @@
 #include <planaria/storage/detail/bytes.hpp>
+#include <planaria/storage/detail/names.hpp>
 #include <planaria/storage/error.hpp>
 #include <planaria/storage/hash.hpp>
 #include <planaria/storage/snapshot.hpp>
@@ -7,7 +8,9 @@
 #include <planaria/v1/snapshot.pb.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
+#include <utility>
 
 namespace planaria {
 namespace {
@@ -121,10 +124,21 @@ void verify_parts(const store& from, const snapshot_info& s) {
 }
 
 void check_request(const snapshot_request& request) {
+  detail::check_name(request.run, "a snapshot's run");
   std::set<std::string_view> names;
-  for (const auto& p : request.parts)
-    if (p.name.empty() || !names.insert(p.name).second)
+  for (const auto& p : request.parts) {
+    detail::check_name(p.name, "a snapshot's part");
+    if (!names.insert(p.name).second)
       throw error(errc::invalid_input, "a snapshot's parts need names that differ; \"" + p.name + "\" does not");
+  }
+}
+
+// Says so when the newest record that was ever committed is gone, and everything after it.
+std::string lost_since(std::uint64_t highest, const std::vector<snapshot_info>& all) {
+  const bool there = std::any_of(all.begin(), all.end(), [&](const snapshot_info& s) { return s.id >= highest; });
+  if (there || highest == 0) return {};
+  return "snapshot " + snapshot_name(highest) +
+         ": was committed, but its record is gone: the store has lost its newest records";
 }
 
 }  // namespace
@@ -173,18 +187,10 @@ snapshot_info snapshots::write(const snapshot_request& request) {
     blobs.push_back({parts_prefix(s.id) + p.name, p.bytes});
   }
   const auto record = record_of(s);
-  try {
-    store_.ingest(blobs);
-    store_.put(record_key(s.id), record, sync_policy::every_commit);
-  } catch (const error&) {
-    try {
-      store_.erase_blobs(parts_prefix(s.id));
-    } catch (const error& later) {
-      // The next boot removes them.
-      static_cast<void>(later);
-    }
-    throw;
-  }
+  store_.ingest(blobs);
+  // Fails it to be synced, the record may still be there after a restart: the parts stay, and the next boot removes
+  // them if it is not.
+  store_.put(record_key(s.id), record, sync_policy::every_commit);
   store_.raise_mark(mark_of(request.run), s.id);
   verify_parts(store_, s);
   s.verified_at = system_clock::now();
@@ -194,10 +200,17 @@ snapshot_info snapshots::write(const snapshot_request& request) {
   return s;
 }
 
-std::vector<snapshot_info> snapshots::list(const std::string& run) const {
+std::vector<snapshot_info> snapshots::list(const std::string& run, std::vector<std::string>* unreadable) const {
   std::vector<snapshot_info> all;
   visit_records(store_, [&](std::uint64_t id, std::string_view value) {
-    auto s = parse_record(id, value);
+    snapshot_info s;
+    try {
+      s = parse_record(id, value);
+    } catch (const error& bad) {
+      if (unreadable == nullptr || bad.code() != errc::corrupt) throw;
+      unreadable->emplace_back(bad.what());
+      return;
+    }
     if (!run.empty() && s.run != run) return;
     if (const auto at = store_.get(verified_key(id)); at && at->size() == sizeof(std::uint64_t))
       s.verified_at = time_of(static_cast<std::int64_t>(detail::read_big_endian<std::uint64_t>(*at)));
@@ -206,25 +219,27 @@ std::vector<snapshot_info> snapshots::list(const std::string& run) const {
   return all;
 }
 
-std::string snapshots::lost_since(const std::string& run, const std::vector<snapshot_info>& all) const {
-  const auto highest = store_.mark(mark_of(run));
-  const bool there = std::any_of(all.begin(), all.end(), [&](const snapshot_info& s) { return s.id >= highest; });
-  if (there || highest == 0) return {};
-  return "snapshot " + snapshot_name(highest) +
-         ": was committed, but its record is gone: the store has lost its newest records";
-}
+bool snapshots::exists(std::uint64_t id) const { return store_.get(record_key(id)).has_value(); }
 
 std::optional<loaded_snapshot> snapshots::recover(const std::string& run) const {
-  auto all = list(run);
   std::vector<std::string> skipped;
-  if (auto lost = lost_since(run, all); !lost.empty()) skipped.push_back(std::move(lost));
-  for (auto s = all.rbegin(); s != all.rend(); ++s) {
-    try {
-      auto parts = read_parts(store_, *s);
-      return loaded_snapshot{std::move(*s), std::move(parts), std::move(skipped)};
-    } catch (const error& bad) {
-      if (bad.code() != errc::corrupt) throw;
-      skipped.push_back(describe(*s) + ": " + bad.what());
+  // Ends: a snapshot that retention removes meanwhile has made way for a newer one, which the next look finds.
+  for (bool removed = true; std::exchange(removed, false);) {
+    skipped.clear();
+    // Before the list: what is committed meanwhile is no loss.
+    const auto highest = store_.mark(mark_of(run));
+    auto all = list(run, &skipped);
+    std::reverse(skipped.begin(), skipped.end());
+    if (auto lost = lost_since(highest, all); !lost.empty()) skipped.push_back(std::move(lost));
+    for (auto s = all.rbegin(); s != all.rend() && !removed; ++s) {
+      try {
+        auto parts = read_parts(store_, *s);
+        return loaded_snapshot{std::move(*s), std::move(parts), std::move(skipped)};
+      } catch (const error& bad) {
+        if (bad.code() != errc::corrupt) throw;
+        removed = !exists(s->id);
+        skipped.push_back(describe(*s) + ": " + bad.what());
+      }
     }
   }
   if (skipped.empty()) return std::nullopt;
@@ -237,8 +252,13 @@ loaded_snapshot snapshots::load(std::uint64_t id) const {
   const auto record = store_.get(record_key(id));
   if (!record) throw error(errc::not_found, "there is no snapshot " + snapshot_name(id));
   auto s = parse_record(id, *record);
-  auto parts = read_parts(store_, s);
-  return {std::move(s), std::move(parts), {}};
+  try {
+    auto parts = read_parts(store_, s);
+    return {std::move(s), std::move(parts), {}};
+  } catch (const error& bad) {
+    if (bad.code() != errc::corrupt || exists(id)) throw;
+    throw error(errc::not_found, "snapshot " + snapshot_name(id) + " was removed while it was read");
+  }
 }
 
 void snapshots::remove(const snapshot_info& which) {
@@ -248,7 +268,8 @@ void snapshots::remove(const snapshot_info& which) {
 }
 
 void snapshots::prune(const std::string& run) {
-  const auto all = list(run);
+  std::vector<std::string> unreadable;
+  const auto all = list(run, &unreadable);
   std::set<std::uint64_t> kept;
   const snapshot_info* best = nullptr;
   std::uint64_t newest_verified = 0;
@@ -256,7 +277,7 @@ void snapshots::prune(const std::string& run) {
     if (!s->verified_at) continue;
     newest_verified = std::max(newest_verified, s->id);
     if (kept.size() < retention_.keep_last) kept.insert(s->id);
-    if (s->metric && (best == nullptr || *s->metric < *best->metric)) best = &*s;
+    if (s->metric && std::isfinite(*s->metric) && (best == nullptr || *s->metric < *best->metric)) best = &*s;
   }
   if (retention_.keep_best && best != nullptr) kept.insert(best->id);
   for (const auto& s : all)

@@ -19,7 +19,8 @@ struct part {
   std::span<const std::byte> bytes;
 };
 
-/// What a snapshot is asked to hold. `run` groups the snapshots of one job; steps of one run need not be unique.
+/// What a snapshot is asked to hold. `run` groups the snapshots of one job and is not empty; steps of one run need not
+/// be unique. Names are UTF-8 without control characters.
 struct snapshot_request {
   std::string run;
   std::uint64_t step = 0;
@@ -87,15 +88,20 @@ class snapshots {
   explicit snapshots(store& where, retention_policy retention = {});
 
   /// Ingests the parts, syncs the commit record, verifies what was written, then prunes by the retention policy.
-  /// Returns the snapshot as committed. Errors: errc::disk_full and errc::io, with the previous snapshots untouched.
+  /// Returns the snapshot as committed. Errors: errc::invalid_input for names that cannot be kept, errc::disk_full and
+  /// errc::io, each with the previous snapshots untouched.
   snapshot_info write(const snapshot_request& request);
 
-  /// Returns the run's snapshots, oldest first; of every run when `run` is empty.
-  [[nodiscard]] std::vector<snapshot_info> list(const std::string& run = {}) const;
+  /// Returns the run's snapshots, oldest first; of every run when `run` is empty. Commit records that cannot be read
+  /// are described in `unreadable`, newest last. Errors: errc::corrupt for such a record when `unreadable` is null;
+  /// errc::newer_format.
+  [[nodiscard]] std::vector<snapshot_info> list(const std::string& run = {},
+                                                std::vector<std::string>* unreadable = nullptr) const;
 
-  /// Returns the newest snapshot of the run that verifies, or nothing when the run has none at all.
+  /// Returns the newest snapshot of the run that verifies, or nothing when the run has none at all. May run beside
+  /// write(): what retention removes meanwhile is not taken for damage.
   /// Errors: errc::corrupt when there are snapshots and none verifies (every reason is in the text);
-  /// errc::newer_format when the newest was written by a newer version.
+  /// errc::newer_format when one was written by a newer version.
   [[nodiscard]] std::optional<loaded_snapshot> recover(const std::string& run) const;
 
   /// Reads one snapshot and verifies it. Errors: errc::not_found, errc::corrupt, errc::newer_format.
@@ -105,7 +111,7 @@ class snapshots {
   void remove_orphans();
   void prune(const std::string& run);
   void remove(const snapshot_info& which);
-  [[nodiscard]] std::string lost_since(const std::string& run, const std::vector<snapshot_info>& all) const;
+  [[nodiscard]] bool exists(std::uint64_t id) const;
 
   store& store_;
   retention_policy retention_;

@@ -119,7 +119,7 @@ void store::impl::open_database() {
   const auto what = options.directory.string() + ": the store cannot be opened";
   rocksdb::DB* opened = nullptr;
   if (options.mode == open_mode::read_only) {
-    settings.info_log_level = rocksdb::FATAL_LEVEL;
+    settings.info_log = detail::log_to({});
     // A live writer may retire a file between the reading of its list and its opening: then the next list is right.
     const auto until = std::chrono::steady_clock::now() + read_only_patience;
     rocksdb::Status status;
@@ -129,6 +129,9 @@ void store::impl::open_database() {
              std::chrono::steady_clock::now() < until);
     check(status, what);
   } else {
+    std::error_code ignored;
+    fs::create_directories(path, ignored);
+    settings.info_log = detail::log_to(options.directory / "db" / "LOG");
     check(rocksdb::DB::Open(settings, path, families, &handles, &opened), what);
   }
   db.reset(opened);

@@ -1,3 +1,4 @@
+#include <planaria/storage/detail/names.hpp>
 #include <planaria/storage/error.hpp>
 #include <planaria/storage/tensor_codec.hpp>
 
@@ -49,7 +50,8 @@ torch::ScalarType live_dtype(v1::Dtype stored, const std::string& name) {
 void check_storable(const tensor_map& tensors) {
   std::set<std::string_view> names;
   for (const auto& t : tensors) {
-    if (t.name.empty() || !names.insert(t.name).second) refuse(t.name, "needs a name of its own");
+    detail::check_name(t.name, "a tensor");
+    if (!names.insert(t.name).second) refuse(t.name, "needs a name of its own");
     if (!t.tensor.defined()) refuse(t.name, "is undefined");
     if (t.tensor.layout() != torch::kStrided) refuse(t.name, "is sparse");
     if (t.tensor.is_quantized()) refuse(t.name, "is quantized");

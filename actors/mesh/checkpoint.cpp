@@ -1,5 +1,6 @@
 #include <planaria/actors/mesh/checkpoint.hpp>
 #include <planaria/runtime/compute_child.hpp>
+#include <planaria/runtime/deadline.hpp>
 #include <planaria/runtime/event_log.hpp>
 #include <planaria/storage/error.hpp>
 
@@ -10,7 +11,14 @@ namespace {
 
 constexpr const char* state_prefix = "state/";
 constexpr const char* ledger_part = "ledger";
+constexpr const char* plan_part = "plan";
 constexpr std::chrono::milliseconds tick{50};
+
+const std::string& part(const loaded_snapshot& of, const char* name) {
+  const auto found = std::find_if(of.parts.begin(), of.parts.end(), [&](const auto& p) { return p.name == name; });
+  if (found == of.parts.end()) throw error(errc::corrupt, "snapshot " + snapshot_name(of.info.id) + " has no " + name);
+  return found->bytes;
+}
 
 }  // namespace
 
@@ -26,13 +34,11 @@ origin_state origin_from(const loaded_snapshot& loaded) {
   state.options = loaded.info.meta;
   state.tensors = decode_tensors(loaded.parts, state_prefix);
   origin.state = std::move(state);
-  const auto found =
-      std::find_if(loaded.parts.begin(), loaded.parts.end(), [](const auto& p) { return p.name == ledger_part; });
-  if (found == loaded.parts.end())
-    throw error(errc::corrupt, "snapshot " + std::to_string(loaded.info.id) + " has no ledger");
-  origin.ledger = found->bytes;
+  origin.ledger = part(loaded, ledger_part);
   return origin;
 }
+
+std::string plan_of(const loaded_snapshot& loaded) { return part(loaded, plan_part); }
 
 void checkpoint_queue::submit(pending_snapshot next) {
   std::lock_guard lock(mutex_);
@@ -43,7 +49,7 @@ void checkpoint_queue::submit(pending_snapshot next) {
 
 void checkpoint_queue::await(std::uint64_t step, std::chrono::milliseconds deadline,
                              const std::function<void()>& alive) {
-  const auto until = std::chrono::steady_clock::now() + deadline;
+  const auto until = std::chrono::steady_clock::now() + bounded(deadline);
   std::unique_lock lock(mutex_);
   while (!(committed_ && *committed_ >= step)) {
     if (failed_ && failed_->first >= step) throw error(errc::io, failed_->second);
@@ -58,6 +64,11 @@ void checkpoint_queue::close() {
   std::lock_guard lock(mutex_);
   closed_ = true;
   change_.notify_all();
+}
+
+bool checkpoint_queue::on_its_way(std::uint64_t step) const {
+  std::lock_guard lock(mutex_);
+  return (waiting_ && waiting_->step >= step) || (writing_ && writing_->step >= step);
 }
 
 std::optional<std::uint64_t> checkpoint_queue::committed() const {
@@ -108,6 +119,7 @@ void checkpoint_queue::write(const child_context& context, const pending_snapsho
                            .meta = what.options,
                            .parts = what.state.parts(state_prefix)};
   request.parts.push_back({ledger_part, std::as_bytes(std::span(what.ledger))});
+  request.parts.push_back({plan_part, std::as_bytes(std::span(plan_))});
   try {
     const auto written = where_.write(request);
     {

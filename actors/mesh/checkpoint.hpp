@@ -38,9 +38,10 @@ struct pending_snapshot {
 /// Outlives the incarnations of the writer: what a killed writer left is taken up by the next. Thread: any.
 class checkpoint_queue {
  public:
-  /// Borrows the store, which must outlive whoever holds the queue.
-  checkpoint_queue(store& where, retention_policy retention, std::string run)
-      : where_(where, retention), run_(std::move(run)) {}
+  /// Borrows the store, which a node keeps for as long as a body that may write still runs. `plan` says how the samples
+  /// are dealt out and is kept with each snapshot.
+  checkpoint_queue(store& where, retention_policy retention, std::string run, std::string plan)
+      : where_(where, retention), run_(std::move(run)), plan_(std::move(plan)) {}
 
   [[nodiscard]] const snapshots& stored() const noexcept { return where_; }
 
@@ -51,6 +52,8 @@ class checkpoint_queue {
   void await(std::uint64_t step, std::chrono::milliseconds deadline, const std::function<void()>& alive);
   /// Ends the writer's loop once nothing waits.
   void close();
+  /// Whether a snapshot of `step` or later waits, or is being written.
+  [[nodiscard]] bool on_its_way(std::uint64_t step) const;
   /// The step of the newest committed snapshot.
   [[nodiscard]] std::optional<std::uint64_t> committed() const;
 
@@ -66,6 +69,7 @@ class checkpoint_queue {
 
   snapshots where_;
   const std::string run_;
+  const std::string plan_;
   mutable std::mutex mutex_;
   std::condition_variable change_;
   std::shared_ptr<const pending_snapshot> waiting_;  // guarded by mutex_, as all below
@@ -77,5 +81,7 @@ class checkpoint_queue {
 
 /// Rebuilds the state that copy_state() took. Errors: errc::corrupt.
 [[nodiscard]] origin_state origin_from(const loaded_snapshot& loaded);
+/// The plan that the snapshot was written with. Errors: errc::corrupt.
+[[nodiscard]] std::string plan_of(const loaded_snapshot& loaded);
 
 }  // namespace planaria::mesh

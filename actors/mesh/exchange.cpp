@@ -21,6 +21,12 @@ void pause_cpu() noexcept {
 #endif
 }
 
+std::string describe(torch::ScalarType type, torch::IntArrayRef sizes) {
+  std::string text = std::string(c10::toString(type)) + " [";
+  for (std::size_t d = 0; d < sizes.size(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(sizes[d]);
+  return text + "]";
+}
+
 std::string rank_name(rank_index rank) { return "peer-" + std::to_string(rank); }
 
 }  // namespace
@@ -32,6 +38,13 @@ exchange::exchange(exchange_options options, std::shared_ptr<const sampler> plan
       ranks_(options_.ranks),
       ledger_(std::move(samples_used)) {}
 
+std::vector<exchange::parameter> exchange::parameters_of(const tensor_map& weights) {
+  std::vector<parameter> all;
+  for (const auto& w : weights)
+    if (!w.name.starts_with(buffer_prefix)) all.push_back({w.name, w.tensor.scalar_type(), w.tensor.sizes().vec()});
+  return all;
+}
+
 void exchange::changed() {
   changes_.fetch_add(1, std::memory_order_release);
   change_.notify_all();
@@ -41,7 +54,9 @@ void exchange::changed_for_joiners() {
   if (joiners_ > 0) changed();
 }
 
-void exchange::fenced(const membership& who, const char* what) {
+// Without the lock: whoever is told may ask the mesh in return.
+void exchange::fenced(lock& held, const membership& who, const char* what) {
+  held.unlock();
   fenced_count_.fetch_add(1, std::memory_order_relaxed);
   if (options_.on_fenced)
     options_.on_fenced(rank_name(who.rank) + " incarnation " + std::to_string(who.incarnation) + ": " + what +
@@ -88,6 +103,28 @@ void exchange::check_schema(const membership& who, std::uint64_t schema, const t
   ranks_[who.rank].schema = schema;
 }
 
+// What is averaged is read by all ranks as the first trainer described it: anything else is the trainer's fault.
+void exchange::check_contribution(const membership& who, const contribution& found, bool has_samples) const {
+  const auto refuse = [&](const std::string& why) {
+    throw error(errc::user_error, rank_name(who.rank) + "'s contribution to step " + std::to_string(protocol_.step()) +
+                                      " cannot be averaged: " + why);
+  };
+  const auto& gradients = found.gradients;
+  const auto wanted = has_samples && expected_ ? expected_->size() : 0;
+  if (gradients.size() != wanted)
+    refuse("it has " + std::to_string(gradients.size()) + " gradients, not " + std::to_string(wanted));
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const auto& g = gradients[i];
+    if (!g.defined()) continue;
+    const auto& p = (*expected_)[i];
+    if (g.scalar_type() != p.type || g.sizes() != p.sizes)
+      refuse("the gradient of " + p.name + " is " + describe(g.scalar_type(), g.sizes()) + ", not " +
+             describe(p.type, p.sizes));
+    if (!g.is_contiguous() || !g.device().is_cpu() || g.is_sparse())
+      refuse("the gradient of " + p.name + " is not a contiguous tensor in the CPU's memory");
+  }
+}
+
 grant exchange::await_grant(lock& held, const membership& who) {
   struct counted {
     explicit counted(std::size_t& n) : count(n) { ++count; }
@@ -103,16 +140,24 @@ grant exchange::await_grant(lock& held, const membership& who) {
 }
 
 join_result exchange::join(const membership& who, std::shared_ptr<const trainer> self) {
-  const auto schema = schema_hash(self->weights());
+  const auto weights = self->weights();
+  const auto schema = schema_hash(weights);
+  auto expected = parameters_of(weights);
   lock held(mutex_);
   check_failed();
   if (!protocol_.enter(who.rank, who.incarnation)) {
-    fenced(who, "joining");
+    fenced(held, who, "joining");
     return {};
   }
   check_schema(who, schema, *self);
+  if (!expected_) expected_ = std::move(expected);
   changed();
   const auto given = await_grant(held, who);
+  // The rank is another's by now, and so is its place here.
+  if (given.what == grant::kind::fenced) {
+    fenced(held, who, "joining");
+    return {};
+  }
   using kind = join_result::kind;
   join_result result;
   switch (given.what) {
@@ -136,7 +181,7 @@ bool exchange::recovered(const membership& who, std::shared_ptr<const origin_sta
     ledger_->load(origin->ledger);
   origin_ = std::move(origin);
   boundary_buffers_.clear();
-  snapshot_step_.reset();
+  claim_.reset();
   for (auto& r : ranks_) {
     r.found = {};
     r.buffers.clear();
@@ -163,8 +208,9 @@ step_result exchange::offer(const membership& who, std::uint64_t step, contribut
                             std::vector<std::int64_t> samples) {
   auto buffers = self.buffers();
   lock held(mutex_);
+  check_contribution(who, found, !samples.empty());
   if (!protocol_.offer(who.rank, who.incarnation, step)) {
-    fenced(who, "its gradient");
+    fenced(held, who, "its gradient");
     return {};
   }
   auto& mine = ranks_[who.rank];
@@ -175,13 +221,13 @@ step_result exchange::offer(const membership& who, std::uint64_t step, contribut
   std::shared_ptr<shared_mean> helped;
   if (protocol_.complete()) {
     protocol_.seal();
-    averaging_ = begin_averaging();
-    if (averaging_->bytes() >= help_from_bytes) changed();
-    helped = averaging_;
-    if (helped->empty())
-      finish_averaging(held, *helped);
-    else
-      help(held, helped);
+    or_fail(held, step, [&] {
+      averaging_ = begin_averaging();
+      if (averaging_->bytes() >= help_from_bytes) changed();
+      helped = averaging_;
+      if (helped->empty()) finish_averaging(held, *helped);
+    });
+    if (!helped->empty()) help(held, helped);
   }
   const auto over = [&] { return protocol_.step() != step || !protocol_.current(who.rank, who.incarnation); };
   while (!over()) {
@@ -224,10 +270,28 @@ std::shared_ptr<shared_mean> exchange::begin_averaging() {
 }
 
 void exchange::help(lock& held, const std::shared_ptr<shared_mean>& averaging) {
-  held.unlock();
-  const bool last = averaging->work();
-  held.lock();
-  if (last) finish_averaging(held, *averaging);
+  or_fail(held, protocol_.step(), [&] {
+    held.unlock();
+    const bool last = averaging->work();
+    held.lock();
+    if (last) finish_averaging(held, *averaging);
+  });
+}
+
+// A step whose averaging broke off would stay sealed for ever: the mesh fails instead, and its supervisor makes
+// another.
+template <class Part>
+void exchange::or_fail(lock& held, std::uint64_t step, Part part) {
+  try {
+    part();
+  } catch (const std::exception& broken) {
+    if (!held.owns_lock()) held.lock();
+    if (protocol_.sealed() && protocol_.step() == step && failure_.empty()) {
+      failure_ = "the averaging of step " + std::to_string(step) + " broke off: " + broken.what();
+      changed();
+    }
+    throw;
+  }
 }
 
 void exchange::finish_averaging(lock& held, const shared_mean& done) {
@@ -289,18 +353,18 @@ void exchange::publish_buffers(const std::vector<torch::Tensor>& from) {
 bool exchange::applied(const membership& who) {
   lock held(mutex_);
   if (!protocol_.applied(who.rank, who.incarnation)) {
-    fenced(who, "its step");
+    fenced(held, who, "its step");
     return false;
   }
   changed_for_joiners();
   return true;
 }
 
-std::optional<std::string> exchange::claim_snapshot(const membership& who, std::uint64_t step) {
+std::optional<std::string> exchange::claim_snapshot(const membership& who, std::uint64_t step, bool again) {
   lock held(mutex_);
-  if (!protocol_.current(who.rank, who.incarnation) || protocol_.step() != step || snapshot_step_ == step)
-    return std::nullopt;
-  snapshot_step_ = step;
+  if (!protocol_.current(who.rank, who.incarnation) || protocol_.step() != step) return std::nullopt;
+  if (claim_ && claim_->step == step && !again) return std::nullopt;
+  claim_ = {step, who.rank, who.incarnation};
   return ledger_->save();
 }
 
@@ -324,6 +388,8 @@ void exchange::leave(rank_index rank, std::uint64_t incarnation) {
   lock held(mutex_);
   protocol_.leave(rank, incarnation);
   if (saver_ == std::pair{rank, incarnation}) saver_.reset();
+  // It may have died before it handed the state over: whoever comes by next may have the duty.
+  if (claim_ && claim_->rank == rank && claim_->incarnation == incarnation) claim_.reset();
   changed();
 }
 

@@ -97,15 +97,16 @@ class exchange {
   /// The step to compute, or nothing when every step is done or this incarnation is fenced.
   [[nodiscard]] std::optional<std::uint64_t> step(const membership& who) const;
   /// Offers a rank's contribution, waits for the others' and averages with them. `samples` are those it was computed
-  /// on.
+  /// on. Errors: errc::user_error names the gradient that is not as its parameter (then nothing was offered);
+  /// errc::timeout; errc::stopped when the mesh failed.
   step_result offer(const membership& who, std::uint64_t step, contribution found, const trainer& self,
                     std::vector<std::int64_t> samples);
   /// The result has been applied (or skipped) and is no longer read. False when fenced.
   bool applied(const membership& who);
 
-  /// Takes the duty of saving the state of `step`; one living rank has it at a time. Returns the ledger as of that
-  /// step.
-  std::optional<std::string> claim_snapshot(const membership& who, std::uint64_t step);
+  /// Takes the duty of saving the state of `step`; one living rank has it at a time, unless one asks for it `again`.
+  /// Returns the ledger as of that step; nothing when another has the duty, at another step or when fenced.
+  std::optional<std::string> claim_snapshot(const membership& who, std::uint64_t step, bool again = false);
   /// The final state is safe: everybody may go.
   void close();
   /// Waits until close(), or until the duty to make the final state safe falls to this rank, or it is fenced.
@@ -133,15 +134,31 @@ class exchange {
     std::vector<std::int64_t> samples;
     std::uint64_t schema = 0;
   };
+  // What a gradient must be like.
+  struct parameter {
+    std::string name;
+    torch::ScalarType type;
+    std::vector<std::int64_t> sizes;
+  };
+  // Who saves the state of which step.
+  struct claim {
+    std::uint64_t step;
+    rank_index rank;
+    std::uint64_t incarnation;
+  };
   using lock = std::unique_lock<std::mutex>;
 
   template <class Ready>
   void wait(lock& held, const membership& who, Ready ready);
   grant await_grant(lock& held, const membership& who);
+  static std::vector<parameter> parameters_of(const tensor_map& weights);
   void changed();
   void changed_for_joiners();
-  void fenced(const membership& who, const char* what);
+  void fenced(lock& held, const membership& who, const char* what);
   void check_failed() const;
+  template <class Part>
+  void or_fail(lock& held, std::uint64_t step, Part part);
+  void check_contribution(const membership& who, const contribution& found, bool has_samples) const;
   void check_schema(const membership& who, std::uint64_t schema, const trainer& self);
   std::shared_ptr<shared_mean> begin_averaging();
   void help(lock& held, const std::shared_ptr<shared_mean>& averaging);
@@ -161,13 +178,14 @@ class exchange {
   std::vector<rank_data> ranks_;
   std::shared_ptr<ledger> ledger_;
   std::shared_ptr<const origin_state> origin_;
-  std::shared_ptr<shared_mean> averaging_;       // while the protocol is sealed
-  std::vector<torch::Tensor> mean_;              // of the step before the current one
-  std::vector<torch::Tensor> mean_memory_;       // of which the next averaging may write again, once nobody reads it
-  std::shared_ptr<std::atomic<int>> readers_;    // leases on mean_memory_
-  std::vector<torch::Tensor> boundary_buffers_;  // at the current step's boundary; never written again
-  bool skipped_ = false;                         // whether the last step was
-  std::optional<std::uint64_t> snapshot_step_;   // claimed last
+  std::shared_ptr<shared_mean> averaging_;          // while the protocol is sealed
+  std::vector<torch::Tensor> mean_;                 // of the step before the current one
+  std::vector<torch::Tensor> mean_memory_;          // of which the next averaging may write again, once nobody reads it
+  std::shared_ptr<std::atomic<int>> readers_;       // leases on mean_memory_
+  std::vector<torch::Tensor> boundary_buffers_;     // at the current step's boundary; never written again
+  bool skipped_ = false;                            // whether the last step was
+  std::optional<claim> claim_;                      // on a snapshot, the last
+  std::optional<std::vector<parameter>> expected_;  // how gradients must look, once one has joined
   std::optional<std::pair<rank_index, std::uint64_t>> saver_;  // who makes the final state safe
   std::size_t joiners_ = 0;                                    // waiting for a grant
   bool closed_ = false;

@@ -22,10 +22,18 @@ planned_kill parse_kill(const std::string& text, std::int64_t peers) {
     plan.path.clear();
     return plan;
   }
-  for (std::int64_t rank = 0; rank < peers; ++rank)
-    if (plan.path == "peer-" + std::to_string(rank)) return plan;
-  refuse("there is no " + plan.path + " among " + std::to_string(peers) + " peers");
+  if (!rank_of(plan.path, peers)) refuse("there is no " + plan.path + " among " + std::to_string(peers) + " peers");
   return plan;
+}
+
+std::optional<std::int64_t> rank_of(std::string_view id, std::int64_t peers) {
+  constexpr std::string_view prefix = "peer-";
+  std::int64_t rank = -1;
+  if (!id.starts_with(prefix)) return std::nullopt;
+  std::from_chars(id.data() + prefix.size(), id.data() + id.size(), rank);
+  // Compared as text: one number has one name.
+  if (rank < 0 || rank >= peers || id != std::string(prefix) + std::to_string(rank)) return std::nullopt;
+  return rank;
 }
 
 std::vector<planned_kill> random_kills(std::size_t count, std::uint64_t seed, std::uint64_t steps, std::int64_t peers) {

@@ -26,6 +26,7 @@ struct mesh_run {
   std::function<void(const step_report&)> on_step;
   std::function<void(std::string)> on_fenced;
   std::function<void(mesh_result)> on_finished;
+  std::function<void(std::string)> on_given_up;  // options.step_attempts failures in vain
 
   std::mutex mutex;
   std::shared_ptr<exchange> meeting;  // guarded by mutex: of the mesh's living incarnation
@@ -33,6 +34,9 @@ struct mesh_run {
   double loss_sum = 0.0;              // guarded by mutex: since the last snapshot
   std::uint64_t loss_count = 0;
   std::uint64_t averaged_steps = 0;  // guarded by mutex: in this process, recomputed ones included
+  std::uint64_t furthest_step = 0;   // guarded by mutex: steps averaged, those recomputed counted once
+  std::uint64_t failures = 0;        // guarded by mutex: exceptions of peers since the run last got further
+  bool given_up = false;             // guarded by mutex
   bool stopping = false;             // guarded by mutex: stop() was asked for
 };
 

@@ -25,6 +25,20 @@ class peer_loop {
                                                                          }} {}
 
   void run() {
+    try {
+      train();
+    } catch (const error& ended) {
+      // The mesh's own end is nobody's failure.
+      if (ended.code() != errc::stopped) count_failure(ended.what());
+      throw;
+    } catch (const std::exception& failed) {
+      count_failure(failed.what());
+      throw;
+    }
+  }
+
+ private:
+  void train() {
     set_intra_op_threads(run_.options.threads);
     {
       std::lock_guard lock(run_.mutex);
@@ -43,7 +57,18 @@ class peer_loop {
     }
   }
 
- private:
+  // A failure that comes back whatever is restarted, such as a sample that the model cannot take, ends the job.
+  void count_failure(const std::string& text) {
+    if (context_.fenced()) return;
+    {
+      std::lock_guard lock(run_.mutex);
+      if (++run_.failures < run_.options.step_attempts || std::exchange(run_.given_up, true)) return;
+    }
+    run_.on_given_up("step " + std::to_string(meeting_.current_step()) + " failed " +
+                     std::to_string(run_.options.step_attempts) +
+                     " times without the run getting any further; the last: " + text);
+  }
+
   // Returns false when there is nothing to do for this incarnation.
   bool obtain_state() {
     const auto given = meeting_.join(who_, trainer_);
@@ -140,8 +165,8 @@ class peer_loop {
     return mean;
   }
 
-  void snapshot(std::uint64_t step) {
-    if (auto ledger = meeting_.claim_snapshot(who_, step)) {
+  void snapshot(std::uint64_t step, bool again = false) {
+    if (auto ledger = meeting_.claim_snapshot(who_, step, again)) {
       auto copied = copy_state(*trainer_, step, std::move(*ledger), mean_loss());
       // A zombie's copy may be torn by its successor's progress only in the ledger, so it is dropped whole.
       if (!context_.fenced()) run_.checkpoints->submit(std::move(copied));
@@ -159,7 +184,8 @@ class peer_loop {
     const auto alive = [this] { context_.progress(); };
     bool nothing_new = true;
     if (run_.checkpoints && run_.checkpoints->committed() != step) {
-      snapshot(step);
+      // Whoever had the duty may be dead, or its snapshot refused: this rank has the same state.
+      if (!run_.checkpoints->on_its_way(step)) snapshot(step, true);
       run_.checkpoints->await(step, run_.options.step_deadline, alive);
     }
     {

@@ -18,7 +18,7 @@ std::shared_ptr<trainer> spare_trainers::take() {
     std::lock_guard lock(mutex_);
     taken = std::move(spare_);
   }
-  if (!taken) taken = factory_(sharing_);
+  if (!taken) taken = factory_();
   return taken;
 }
 
@@ -42,7 +42,7 @@ void spare_trainers::refill() {
 void spare_trainers::build() {
   std::unique_ptr<trainer> built;
   // The peer that needs a trainer will meet the same error and report it.
-  static_cast<void>(detail::run_guarded([&] { built = factory_(sharing_); }));
+  static_cast<void>(detail::run_guarded([&] { built = factory_(); }));
   keep(std::move(built));
 }
 

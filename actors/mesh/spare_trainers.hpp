@@ -15,8 +15,7 @@ namespace planaria::mesh {
 /// Thread any. refill() builds on a compute slot; while no spare is ready, take() builds in place.
 class spare_trainers : public std::enable_shared_from_this<spare_trainers> {
  public:
-  spare_trainers(trainer_factory factory, std::int64_t sharing, compute_pool& pool)
-      : factory_(std::move(factory)), sharing_(sharing), pool_(pool) {}
+  spare_trainers(trainer_factory factory, compute_pool& pool) : factory_(std::move(factory)), pool_(pool) {}
 
   /// Puts a trainer in as the spare.
   void keep(std::unique_ptr<trainer> spare);
@@ -31,7 +30,6 @@ class spare_trainers : public std::enable_shared_from_this<spare_trainers> {
   void build();
 
   const trainer_factory factory_;
-  const std::int64_t sharing_;
   compute_pool& pool_;
   std::mutex mutex_;
   std::unique_ptr<trainer> spare_;  // guarded by mutex_

@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 namespace planaria::detail {
 
@@ -48,8 +49,10 @@ class child_context;
 struct child_record {
   using clock = std::chrono::steady_clock;
 
-  child_record(std::string where, std::uint64_t life, std::shared_ptr<detail::node_parts> node)
-      : path(std::move(where)), incarnation(life), parts(std::move(node)) {
+  /// `above` is its supervisor's record; nullptr for the root.
+  child_record(std::string where, std::uint64_t life, std::shared_ptr<detail::node_parts> node,
+               std::shared_ptr<const child_record> above)
+      : path(std::move(where)), incarnation(life), parts(std::move(node)), supervisor_(std::move(above)) {
     progress();
   }
 
@@ -57,7 +60,12 @@ struct child_record {
   const std::uint64_t incarnation;
   const std::shared_ptr<detail::node_parts> parts;
 
-  [[nodiscard]] bool fenced() const noexcept { return fenced_.load(std::memory_order_acquire); }
+  /// Whether it, or a supervisor above it, has been declared dead: what is below a dead supervisor is replaced with it.
+  [[nodiscard]] bool fenced() const noexcept {
+    for (const auto* r = this; r != nullptr; r = r->supervisor_.get())
+      if (r->fenced_.load(std::memory_order_acquire)) return true;
+    return false;
+  }
   /// Declares the incarnation dead and calls what on_fenced() left, once.
   void fence();
   /// Calls `action` when the incarnation is fenced; at once when it is already.
@@ -72,9 +80,19 @@ struct child_record {
   void end(caf::error reason);
   void bind(caf::actor_addr address);
 
-  /// Holds the fence off while it lives, so that what is written is written by the living. Check fenced() after
-  /// locking.
-  [[nodiscard]] std::unique_lock<std::mutex> hold_fence() { return std::unique_lock(fence_mutex_); }
+  /// Holds the fence off, its own and those above, while it lives, so that what is written is written by the living.
+  /// Check fenced() after locking.
+  class fence_hold {
+   public:
+    explicit fence_hold(const child_record& from) {
+      // From below to above, always: the order of these locks.
+      for (const auto* r = &from; r != nullptr; r = r->supervisor_.get()) held_.emplace_back(r->fence_mutex_);
+    }
+
+   private:
+    std::vector<std::unique_lock<std::mutex>> held_;
+  };
+  [[nodiscard]] fence_hold hold_fence() const { return fence_hold(*this); }
 
   /// Its start is over only when it says so: a supervisor whose own children start first.
   std::atomic<bool> announces_ready{false};
@@ -86,9 +104,10 @@ struct child_record {
   std::atomic<bool> hung{false};                         ///< fenced because it missed its progress deadline
 
  private:
+  const std::shared_ptr<const child_record> supervisor_;
   std::atomic<bool> fenced_{false};
   std::atomic<clock::rep> last_progress_{0};
-  std::mutex fence_mutex_;
+  mutable std::mutex fence_mutex_;
   std::mutex mutex_;
   std::function<void()> on_fenced_;  // guarded by mutex_, as all below
   caf::actor_addr address_;

@@ -42,7 +42,8 @@ caf::error make_reason(std::exception_ptr failed) {
   try {
     std::rethrow_exception(failed);
   } catch (const error& known) {
-    return make_reason(known.code(), known.what());
+    // "Stopped" is how an orderly end is told, and an exception is none, whatever it says.
+    return make_reason(known.code() == errc::stopped ? errc::user_error : known.code(), known.what());
   } catch (const std::exception& other) {
     return make_reason(errc::user_error, other.what());
   } catch (...) {

@@ -104,8 +104,21 @@ std::uint64_t supervisor_actor::last_incarnation(const std::string& path) const 
   return record.incarnation();
 }
 
+// What is worth knowing, but not worth dying for: a full disk must not end the children that need none.
+void supervisor_actor::try_keep(const entry& e) {
+  try {
+    keep(e);
+  } catch (const error& refused) {
+    parts().events.record(event_kind::note, e.path, e.incarnation,
+                          std::string("its status was not recorded: ") + refused.what());
+  }
+}
+
 // Without an fsync: incarnations must outlive kill -9, where zombies could be, not a power cut, where none are.
 void supervisor_actor::keep(const entry& e) {
+  const auto held = context_.record()->hold_fence();
+  if (context_.fenced())
+    throw error(errc::fenced, e.path + ": its supervisor has been replaced, so nothing is recorded of it");
   const auto* c = core_.find(e.spec.id);
   auto& p = parts();
   v1::Child record;
@@ -158,11 +171,11 @@ void supervisor_actor::perform(const core_action& action) {
     case kind::start: start(*e); break;
     case kind::request_stop:
       end_actor(e->handle, caf::make_error(caf::exit_reason::user_shutdown));
-      keep(*e);
+      try_keep(*e);
       break;
     case kind::kill:
       end_actor(e->handle, kill_reason("killed"));
-      keep(*e);
+      try_keep(*e);
       break;
     case kind::abandon: abandon(*e, false); break;
     case kind::started: started(*e); break;
@@ -182,7 +195,7 @@ void supervisor_actor::perform(const core_action& action) {
 }
 
 void supervisor_actor::start(entry& e) {
-  e.record = std::make_shared<child_record>(e.path, ++e.incarnation, context_.record()->parts);
+  e.record = std::make_shared<child_record>(e.path, ++e.incarnation, context_.record()->parts, context_.record());
   e.answered_info = false;
   const auto id = e.spec.id;
   e.record->on_ready = [address = this->address(), id, life = e.incarnation] {
@@ -190,6 +203,7 @@ void supervisor_actor::start(entry& e) {
       caf::anon_send(self, supervisor_command{[id, life](supervisor_actor& s) { s.child_ready(id, life, false); }});
   };
   auto failed = run_guarded([&] {
+    // An incarnation that is not on record could be given out twice.
     keep(e);
     e.handle = e.spec.start(system(), child_context(e.record));
   });
@@ -228,7 +242,7 @@ void supervisor_actor::started(entry& e) {
   parts().registry.bind(e.path, e.handle, e.incarnation);
   parts().events.record(std::exchange(e.died, false) ? event_kind::respawned : event_kind::started, e.path,
                         e.incarnation);
-  keep(e);
+  try_keep(e);
   answer_all(e.starting, {true, errc::stopped, e.path});
   const auto record = e.record;
   const auto begin = std::exchange(record->on_started, nullptr);
@@ -287,7 +301,7 @@ void supervisor_actor::abandon(entry& e, bool hung) {
 }
 
 void supervisor_actor::ended(entry& e, const ending& how) {
-  keep(e);
+  try_keep(e);
   last_words_[e.spec.id] = how.orderly ? std::string() : how.text;
   for (auto* waiting : {&e.stopping, &e.waiting})
     for (const auto& to : std::exchange(*waiting, {})) to->set_value(last_words_[e.spec.id]);
@@ -309,12 +323,13 @@ void supervisor_actor::end(const ending& how) {
   if (how.orderly)
     quit(caf::exit_reason::user_shutdown);
   else
-    quit(make_reason(how.code, how.text));
+    quit(make_reason(how.code == errc::stopped ? errc::user_error : how.code, how.text));
 }
 
 void supervisor_actor::tick() {
-  armed_.reset();
   const auto now = steady_clock::now();
+  // An earlier alarm than the one that counts, superseded while it was under way, changes nothing.
+  if (armed_ && now >= *armed_) armed_.reset();
   std::vector<std::string> hung;
   for (const auto& c : core_.children()) {
     auto* e = find(c.rules.id);

@@ -77,6 +77,7 @@ class supervisor_actor final : public caf::event_based_actor {
   void tick();
   void arm();
   void keep(const entry& e);
+  void try_keep(const entry& e);
   [[nodiscard]] std::uint64_t last_incarnation(const std::string& path) const;
   [[nodiscard]] std::string path_of(const std::string& id) const;
   entry* find(const std::string& id);
@@ -100,6 +101,9 @@ class supervisor_actor final : public caf::event_based_actor {
 
 /// Refuses a spec that cannot be kept: its id, its start function, its combination of rules.
 void check_spec(const child_spec& spec);
+
+/// Refuses limits and pauses that cannot be kept; `whose` is the supervisor's id.
+void check_options(const supervisor_options& options, const std::string& whose);
 
 [[nodiscard]] std::string tree_key(const std::string& path);
 

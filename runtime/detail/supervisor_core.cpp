@@ -215,19 +215,21 @@ void supervisor_core::advance_starts(instant now) {
 }
 
 void supervisor_core::stopped(child& c, const ending& how) {
-  refuse_start(c);
   c.to_stop = false;
   c.killed = false;
   if (std::exchange(c.again_after_stop, false) && !ending_) {
     if (c.rules.restart != restart::temporary) {
+      // Whoever asked for its start is answered by the next one.
       c.state = child_state::waiting;
       return;
     }
+    refuse_start(c);
     const auto id = c.rules.id;
     actions_.push_back({core_action::kind::ended, id, how});
     forget(id);
     return;
   }
+  refuse_start(c);
   c.state = child_state::stopped;
   actions_.push_back({core_action::kind::ended, c.rules.id, how});
 }
@@ -322,7 +324,7 @@ void supervisor_core::forget(const std::string& id) {
 
 bool supervisor_core::within_intensity(instant now) {
   restarts_.push_back(now);
-  while (now - restarts_.front() > options_.period) restarts_.pop_front();
+  while (!restarts_.empty() && now - restarts_.front() > options_.period) restarts_.pop_front();
   return restarts_.size() <= options_.intensity;
 }
 

@@ -1,8 +1,13 @@
 #include <planaria/storage/detail/rocks.hpp>
 
+#include <rocksdb/env.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
 
 namespace planaria::detail {
 namespace {
@@ -13,6 +18,32 @@ class no_automatic_recovery final : public rocksdb::EventListener {
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status, bool* auto_recovery) override {
     *auto_recovery = false;
   }
+};
+
+// RocksDB's own log aborts the process at the first line after one that could not be written, on a full disk say
+// (7.8 as Debian builds it). This one drops what it cannot write.
+class tolerant_log final : public rocksdb::Logger {
+ public:
+  explicit tolerant_log(const std::filesystem::path& file)
+      : rocksdb::Logger(rocksdb::WARN_LEVEL), file_(std::fopen(file.c_str(), "we")) {}
+  ~tolerant_log() override {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+  using rocksdb::Logger::Logv;
+  void Logv(const char* format, va_list arguments) override {
+    if (file_ == nullptr) return;
+    char line[1024];
+    const auto length = std::vsnprintf(line, sizeof line - 1, format, arguments);
+    if (length < 0) return;
+    const auto kept = std::min(static_cast<std::size_t>(length), sizeof line - 2);
+    line[kept] = '\n';
+    std::fwrite(line, 1, kept + 1, file_);
+    std::fflush(file_);
+    std::clearerr(file_);
+  }
+
+ private:
+  std::FILE* const file_;
 };
 
 errc code_of(const rocksdb::Status& status) {
@@ -41,6 +72,10 @@ std::string after_prefix(std::string_view prefix) {
   return next;
 }
 
+std::shared_ptr<rocksdb::Logger> log_to(const std::filesystem::path& file) {
+  return std::make_shared<tolerant_log>(file);
+}
+
 rocksdb::DBOptions database_options() {
   rocksdb::DBOptions options;
   options.create_missing_column_families = true;
@@ -49,8 +84,6 @@ rocksdb::DBOptions database_options() {
   options.listeners.push_back(std::make_shared<no_automatic_recovery>());
   options.max_background_jobs = 2;
   options.max_open_files = 256;
-  options.keep_log_file_num = 2;
-  options.info_log_level = rocksdb::WARN_LEVEL;
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   options.skip_stats_update_on_db_open = true;

@@ -6,6 +6,8 @@
 #include <rocksdb/options.h>
 #include <rocksdb/status.h>
 
+#include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +31,8 @@ void check(const rocksdb::Status& status, const std::string& what);
 [[nodiscard]] std::string after_prefix(std::string_view prefix);
 
 [[nodiscard]] rocksdb::DBOptions database_options();
+/// RocksDB's own messages, from warnings on, written to a file begun anew; an empty path: dropped.
+[[nodiscard]] std::shared_ptr<rocksdb::Logger> log_to(const std::filesystem::path& file);
 [[nodiscard]] rocksdb::ColumnFamilyOptions control_options();
 /// Large values in files of their own: not compressed, never compacted, XXH3 over each block.
 [[nodiscard]] rocksdb::ColumnFamilyOptions tensors_options();

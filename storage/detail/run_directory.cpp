@@ -124,11 +124,11 @@ std::uint64_t high_water::get(std::string_view name) const {
 }
 
 void high_water::raise(std::string_view name, std::uint64_t value) {
-  auto& mark = marks_[std::string(name)];
-  if (mark >= value) return;
-  mark = value;
+  if (get(name) >= value) return;
+  auto raised = marks_;
+  raised[std::string(name)] = value;
   std::string text;
-  for (const auto& [key, number] : marks_) text += std::to_string(number) + " " + key + "\n";
+  for (const auto& [key, number] : raised) text += std::to_string(number) + " " + key + "\n";
   const auto aside = directory_ / "HIGH_WATER.new";
   {
     const descriptor file(aside, O_WRONLY | O_CREAT | O_TRUNC);
@@ -137,6 +137,8 @@ void high_water::raise(std::string_view name, std::uint64_t value) {
   }
   if (::rename(aside.c_str(), (directory_ / high_water_name).c_str()) != 0) throw_errno(aside, "cannot be renamed");
   descriptor(directory_, O_RDONLY | O_DIRECTORY).sync();
+  // Only now: a raise that failed is tried again.
+  marks_ = std::move(raised);
 }
 
 void prepare_run_directory(const fs::path& directory) {

@@ -1,5 +1,8 @@
 #include "stage.hpp"
 
+#include <functional>
+#include <limits>
+
 using namespace planaria;
 using namespace planaria::testing;
 
@@ -44,4 +47,30 @@ TEST_CASE("what cannot be trained is refused with the reason") {
   refused([](stage& s) { s.mesh.epochs = 0; }, "epochs");
   refused([](stage& s) { s.mesh.threads = 0; }, "threads");
   refused([](stage& s) { s.mesh.data = nullptr; }, "dataset");
+}
+
+TEST_CASE("a job that cannot work is refused before anything is started") {
+  const auto refuse = [](const std::function<void(stage&)>& change, const char* what) {
+    CAPTURE(what);
+    stage s;
+    change(s);
+    node where;
+    expect_error(
+        errc::invalid_input, [&] { mesh_job job(where, s.options()); }, what);
+    CHECK(where.tree().children.empty());
+  };
+  using std::chrono::milliseconds;
+  refuse([](stage& s) { s.mesh.peers = 40; }, "82 compute slots");
+  refuse([](stage& s) { s.mesh.peers = 5'000'000; }, "at most 1024 peers");
+  refuse([](stage& s) { s.mesh.epochs = std::uint64_t{1} << 63; }, "epochs");
+  refuse([](stage& s) { s.mesh.step_deadline = milliseconds{0}; }, "step_deadline");
+  refuse([](stage& s) { s.mesh.step_deadline = milliseconds::max(); }, "step_deadline");
+  refuse([](stage& s) { s.mesh.progress_deadline = milliseconds{-1}; }, "progress_deadline");
+  refuse([](stage& s) { s.mesh.period = milliseconds{0}; }, "period");
+  refuse([](stage& s) { s.mesh.step_attempts = 0; }, "step_attempts");
+  refuse([](stage& s) { s.mesh.retention.keep_last = 0; }, "keep_last");
+  refuse([](stage& s) { s.mesh.kills = {{"peer-9", 3}}; }, "peer-9");
+  refuse([](stage& s) { s.mesh.kills = {{"peer-01", 3}}; }, "peer-01");
+  refuse([](stage& s) { s.mesh.kills = {{"", 19}}; }, "ends at step 18");
+  refuse([](stage& s) { s.trainer.evaluation_batch = 0; }, "evaluation_batch");
 }

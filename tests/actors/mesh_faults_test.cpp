@@ -1,6 +1,10 @@
 #include "stage.hpp"
 
+#include <atomic>
+#include <functional>
+#include <limits>
 #include <set>
+#include <utility>
 
 using namespace planaria;
 using namespace planaria::testing;
@@ -151,6 +155,77 @@ TEST_CASE("a peer that always fails ends the job with the reason, after its limi
   expect_error(
       errc::limit_reached, [&] { static_cast<void>(job.wait(patience)); }, "restarts within", "\"train\"");
   CHECK(job.ended());
+}
+
+TEST_CASE("a contribution that is not as its parameters are ends its peer, named, and harms nobody else") {
+  const std::pair<const char*, std::function<void(contribution&)>> faults[] = {
+      {"3 gradients, not 4", [](contribution& c) { c.gradients.pop_back(); }},
+      {"0 gradients, not 4", [](contribution& c) { c.gradients.clear(); }},
+      {"0.weight is Float [15, 8], not Float [16, 8]",
+       [](contribution& c) { c.gradients[0] = c.gradients[0].slice(0, 0, 15).contiguous(); }},
+      {"0.bias is Double [16], not Float [16]",
+       [](contribution& c) { c.gradients[1] = c.gradients[1].to(torch::kFloat64); }},
+      {"2.weight is not a contiguous", [](contribution& c) { c.gradients[2] = c.gradients[2].t().contiguous().t(); }},
+  };
+  for (const auto& [text, spoil] : faults) {
+    CAPTURE(text);
+    stage s;
+    at_most once(1);
+    s.wrap = with_hook([&, &spoil = spoil](moment at, const step_context* where, contribution* found) {
+      if (at == moment::computed && where->step == 4 && where->rank == 1 && once()) spoil(*found);
+    });
+    node where;
+    check_same_bits(s, where);
+    std::string told;
+    for (const auto& e : where.events().events())
+      if (e.kind == event_kind::detected) told = e.reason;
+    CHECK(told.find("peer-1's contribution to step 4") != std::string::npos);
+    CHECK(told.find(text) != std::string::npos);
+  }
+}
+
+TEST_CASE("an averaging that breaks off fails the mesh, which starts again") {
+  stage s;
+  std::atomic<bool> spoiled{false};
+  at_most once(1);
+  s.wrap = with_hook([&](moment at, const step_context* where, contribution* found) {
+    if (at == moment::computed && where->step == 3 && where->rank == 2) {
+      found->gradients[1].fill_(std::numeric_limits<float>::quiet_NaN());
+      spoiled = true;
+    }
+    // Asked for the name of the parameter that is not finite.
+    if (at == moment::weights && spoiled && once()) throw std::runtime_error("no names today");
+  });
+  node where;
+  const auto result = s.run(where);
+  CHECK(result.complete);
+  check_exactly_once(result, 3, 90);
+  bool told = false;
+  for (const auto& e : where.events().events())
+    told = told || e.reason.find("the averaging of step 3 broke off: no names today") != std::string::npos;
+  CHECK(told);
+  node other;
+  CHECK(s.run(other).weights_hash == result.weights_hash);
+}
+
+TEST_CASE("a peer that fails while it copies a snapshot leaves the duty to another") {
+  for (const std::uint64_t every : {0, 6}) {
+    CAPTURE(every);
+    const temporary_directory dir;
+    stage s;
+    s.mesh.snapshot_every = every;
+    std::atomic<bool> trained{false};
+    at_most once(1);
+    s.wrap = with_hook([&](moment at, const step_context*, contribution*) {
+      if (at == moment::copy && trained && once()) throw std::runtime_error("died while copying");
+      if (at == moment::compute) trained = true;
+    });
+    node_options options;
+    options.storage.directory = dir / "run";
+    node where(options);
+    check_same_bits(s, where);
+    CHECK(snapshots(*where.store()).recover("train")->info.step == 18);
+  }
 }
 
 TEST_CASE("a hung peer counts as dead, its slot is abandoned and its late gradient fenced") {

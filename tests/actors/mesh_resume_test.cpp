@@ -1,6 +1,7 @@
 #include "stage.hpp"
 
 #include <filesystem>
+#include <functional>
 
 using namespace planaria;
 using namespace planaria::testing;
@@ -44,6 +45,30 @@ TEST_CASE("a run goes on where it stopped: in an epoch, at its end, before the l
     CHECK_FALSE(result.already_complete);
     check_exactly_once(result, 3, 90);
   }
+}
+
+TEST_CASE("a run that would deal its samples out otherwise than it began is not resumed") {
+  const temporary_directory dir;
+  const stage s;
+  train_until(s, dir / "run", 8);
+  const auto refuse = [&](const std::function<void(stage&)>& change, errc code, const char* there, const char* here) {
+    CAPTURE(here);
+    stage other = s;
+    other.mesh.start = start_from::resume;
+    change(other);
+    node where(stored_in(dir / "run"));
+    expect_error(
+        code, [&] { mesh_job job(where, other.options()); }, there, here);
+  };
+  refuse([](stage& o) { o.mesh.seed = 6; }, errc::schema_mismatch, "seed=5", "seed=6");
+  refuse([](stage& o) { o.mesh.batch = 6; }, errc::schema_mismatch, "batch=5", "batch=6");
+  refuse([](stage& o) { o.mesh.peers = 2; }, errc::schema_mismatch, "peers=3", "peers=2");
+  refuse([](stage& o) { o.mesh.shuffle = false; }, errc::schema_mismatch, "shuffle=true", "shuffle=false");
+  refuse([](stage& o) { o.mesh.epochs = 1; }, errc::invalid_input, "step 8", "6 steps");
+  stage same = s;
+  same.mesh.start = start_from::resume;
+  node where(stored_in(dir / "run"));
+  CHECK(same.run(where).weights_hash == s.fault_free().weights_hash);
 }
 
 TEST_CASE("resuming a finished run says that it is done and changes nothing") {

@@ -64,6 +64,9 @@ TEST_CASE("the order of a seed is what it was") {
 
 TEST_CASE("impossible plans are refused") {
   expect_error(
+      errc::invalid_input, [] { sampler plan({.samples = 10, .batch = 4, .ranks = std::int64_t{1} << 61}); },
+      "more than can be counted");
+  expect_error(
       errc::invalid_input, [] { sampler plan({.samples = 10, .batch = 2, .ranks = 0}); }, "peers");
   expect_error(
       errc::invalid_input, [] { sampler plan({.samples = 10, .batch = 0, .ranks = 1}); }, "batch");

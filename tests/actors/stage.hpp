@@ -84,7 +84,14 @@ struct stage {
 };
 
 /// Where a hook is called.
-enum class moment : std::uint8_t { compute, computed, apply, load };
+enum class moment : std::uint8_t {
+  compute,
+  computed,
+  apply,
+  load,
+  weights,
+  copy,  ///< the complete state is asked for, to be copied into a snapshot
+};
 
 /// Delegates to another trainer and calls a hook first (at `computed`: after the gradient is there). What the hook
 /// throws leaves the trainer as user code's exceptions do.
@@ -103,9 +110,15 @@ class hooked_trainer final : public trainer {
     call_(moment::apply, &where, nullptr);
     inner_->apply(where, mean);
   }
-  [[nodiscard]] tensor_map weights() const override { return inner_->weights(); }
+  [[nodiscard]] tensor_map weights() const override {
+    call_(moment::weights, nullptr, nullptr);
+    return inner_->weights();
+  }
   [[nodiscard]] std::vector<torch::Tensor> buffers() const override { return inner_->buffers(); }
-  [[nodiscard]] trainer_state state(state_scope scope) const override { return inner_->state(scope); }
+  [[nodiscard]] trainer_state state(state_scope scope) const override {
+    if (scope == state_scope::complete) call_(moment::copy, nullptr, nullptr);
+    return inner_->state(scope);
+  }
   void load(const trainer_state& saved) override {
     call_(moment::load, nullptr, nullptr);
     inner_->load(saved);
@@ -122,8 +135,8 @@ class hooked_trainer final : public trainer {
 /// Wraps every trainer of a stage; the hook is shared and must be thread-safe.
 inline std::function<trainer_factory(trainer_factory)> with_hook(hooked_trainer::hook call) {
   return [call = std::move(call)](trainer_factory inner) -> trainer_factory {
-    return [inner = std::move(inner), call](std::int64_t sharing) -> std::unique_ptr<trainer> {
-      return std::make_unique<hooked_trainer>(inner(sharing), call);
+    return [inner = std::move(inner), call]() -> std::unique_ptr<trainer> {
+      return std::make_unique<hooked_trainer>(inner(), call);
     };
   };
 }

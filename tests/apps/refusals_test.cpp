@@ -61,6 +61,54 @@ TEST_CASE("impossible sizes are refused") {
   refused(job, {"--set", "model.name=\"cnn\"", "--set", "model.channels=[4, 4, 4, 4]"}, {"model.channels", "halved"});
 }
 
+TEST_CASE("numbers that make no sense are refused with what would") {
+  const training job;
+  const std::pair<const char*, const char*> bad[] = {
+      {"optimizer.learning_rate=-1", "0 or more"},
+      {"optimizer.learning_rate=nan", "finite"},
+      {"optimizer.momentum=inf", "finite"},
+      {"model.dropout=nan", "finite"},
+      {"model.dropout=1.0", "[0, 1)"},
+      {"data.deviation=nan", "finite"},
+      {"data.deviation=0", "above 0"},
+      {"schedule.warmup_steps=-5", "0 or more"},
+      {"schedule.step_size=0", "1 or more"},
+      {"faults.random_kills=-1", "0 or more"},
+      {"snapshot.keep_last=0", "keep_last"},
+      {"supervision.step_deadline_ms=0", "step_deadline"},
+      {"supervision.step_attempts=0", "step_attempts"},
+      {"supervision.progress_deadline_ms=9223372036854775807", "progress_deadline"},
+  };
+  for (const auto& [setting, words] : bad) {
+    CAPTURE(setting);
+    refused(job, {"--set", setting}, {words});
+  }
+  refused(job, {"--kill", "peer-1@step=41"}, {"ends at step 40"});
+  refused(job, {"--kill-random", "-3"}, {"--kill-random"});
+  refused(job, {"--peers", "100000"}, {"1024"});
+}
+
+TEST_CASE("a summary that could not be written is refused before the training") {
+  const training job;
+  const auto done = job.train("absent/run", {"--set", "run_dir=" + job.path("run")});
+  CHECK(done.status == 2);
+  check_says(done, "--summary");
+  check_says(done, "absent/run.json");
+  CHECK_FALSE(fs::exists(job / "run"));
+}
+
+TEST_CASE("a run that fails on its way is no refusal") {
+  const training job;
+  std::vector<std::string> kills;
+  for (const auto* step : {"2", "4", "6", "8", "10"}) {
+    kills.emplace_back("--kill");
+    kills.push_back(std::string("mesh@step=") + step);
+  }
+  const auto done = job.train("run", kills);
+  CHECK(done.status == 1);
+  check_says(done, "failed: more than 3 restarts");
+}
+
 TEST_CASE("a run directory in use is refused and its holder named") {
   const training job;
   process live(job.command("run", {"--set", "training.epochs=2000"}));
@@ -84,6 +132,7 @@ TEST_CASE("a directory of another model, of other options or with a finished run
   refuse({}, {"step 40", "resume"});
   refuse({"--resume", "--set", "model.hidden=[33]"}, {"another model", "weight"});
   refuse({"--resume", "--set", "optimizer.learning_rate=0.5"}, {"other options", "0.5"});
+  refuse({"--resume", "--set", "seed=4"}, {"other options", "seed=3", "seed=4"});
   const auto again = job.train("run", {"--resume"});
   require_success(again);
   CHECK(job.summary("run")["weights_hash"] == hash);

@@ -1,3 +1,4 @@
+#include "../temporary_directory.hpp"
 #include "refusal.hpp"
 #include "witness.hpp"
 
@@ -125,6 +126,11 @@ TEST_CASE("a pool refuses a body at max_slots and at max_abandoned, and says whi
     REQUIRE(comes_true([&] { return zombie.done(); }));
     run_to_end(pool);
   }
+  SUBCASE("an abandoned body counts as hung only after its grace") {
+    zombie.abandon(1h);
+    CHECK(pool.counts().abandoned == 1);
+    run_to_end(pool);
+  }
   SUBCASE("max_slots") {
     pool.run("b", held.body());
     pool.run("c", held.body());
@@ -230,6 +236,36 @@ TEST_CASE("a kill wakes the body once, abandons its slot, and fences what it sti
   CHECK(n.wait("job", patience) == "");
   CHECK(wakes == 1);
   CHECK(comes_true([&] { return n.compute().counts().abandoned == 0; }));
+}
+
+TEST_CASE("a body that outlives its node still has the store, which is closed with the last of them") {
+  const testing::temporary_directory dir;
+  const auto stored = [&] { return store_options{.directory = dir / "run"}; };
+  blockade held;
+  const auto begun = std::make_shared<signal>();
+  std::promise<std::string> read;
+  auto found = read.get_future();
+  {
+    auto options = quiet();
+    options.storage = stored();
+    node n(options);
+    n.start(compute_child(
+        "late",
+        [&, body = held.body(), begun](const child_context& me) {
+          me.state().put("key", "value");
+          begun->raise();
+          body();
+          read.set_value(me.state().get("key").value_or("nothing"));
+        },
+        no_wake));
+    REQUIRE(begun->wait());
+  }
+  const auto open = [&] { return refused([&] { const store again(stored()); }).code; };
+  CHECK(open() == errc::in_use);
+  held.gate->raise();
+  REQUIRE(found.wait_for(patience) == std::future_status::ready);
+  CHECK(found.get() == "value");
+  CHECK(comes_true([&] { return open() == errc{}; }));
 }
 
 TEST_CASE("a hung body is abandoned with its slot and replaced") {

@@ -1,8 +1,10 @@
 #include "actors.hpp"
+#include "files_do_not_grow.hpp"
 #include "temporary_directory.hpp"
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <thread>
@@ -55,6 +57,57 @@ TEST_CASE("names and specs that cannot be kept are refused") {
   spec.shutdown = shutdown::timeout(-1ms);
   CHECK(refused([&] { n.start(spec); }).code == errc::invalid_input);
   CHECK(n.start(puppet("x")) == "x");
+}
+
+TEST_CASE("deadlines, limits and pauses that no clock can keep are refused") {
+  node n(quiet());
+  auto spec = puppet("x");
+  spec.progress_deadline = std::chrono::milliseconds::max();
+  CHECK(refused([&] { n.start(spec); }).says("progress deadline"));
+  const auto options = [](auto change) {
+    supervisor_options o;
+    change(o);
+    return o;
+  };
+  for (const auto& bad :
+       {options([](auto& o) { o.period = -1ms; }), options([](auto& o) { o.period = 0ms; }),
+        options([](auto& o) { o.period = std::chrono::milliseconds::max(); }),
+        options([](auto& o) { o.backoff.step = -1ms; }), options([](auto& o) { o.backoff.factor = 0.5; }),
+        options([](auto& o) { o.backoff.factor = std::nan(""); }), options([](auto& o) { o.backoff.jitter = 2.0; })}) {
+    CHECK(refused([&] { static_cast<void>(supervisor("s", bad, std::vector<child_spec>{})); }).says("\"s\""));
+    auto settings = quiet();
+    settings.root = bad;
+    CHECK(refused([&] { node other(settings); }).code == errc::invalid_input);
+  }
+  // For ever, as a number: waits, and does not overflow.
+  n.start(with(puppet("y"), restart::temporary));
+  n.find("y").send(finish_atom::value);
+  CHECK(n.wait("y", std::chrono::milliseconds::max()) == "");
+  n.start(puppet("z"));
+  CHECK(n.find("z").wait(std::chrono::milliseconds::max()));
+}
+
+TEST_CASE("a store that takes no more writes ends no child that needs none") {
+  temporary_directory run;
+  auto options = quiet();
+  options.storage.directory = run / "store";
+  node n(options);
+  witness seen(n.events());
+  n.start(puppet("healthy"));
+  n.start(supervisor("s", {}, {puppet("a")}));
+  n.start(with(puppet("helper"), restart::transient));
+  {
+    const files_do_not_grow full;
+    n.find("helper").send(finish_atom::value);
+    CHECK(n.wait("helper", patience) == "");
+    n.stop("s/a");
+    // Its next life must be on record, so this one starts none.
+    CHECK(refused([&] { n.restart("s/a"); }).code != errc{});
+  }
+  CHECK(n.find("healthy").incarnation() == 1);
+  CHECK(n.find("s").incarnation() == 1);
+  CHECK(n.tree().incarnation == 1);
+  CHECK(seen.count(event_kind::detected, "") == 0);
 }
 
 TEST_CASE("a child is stopped, started again and removed by its path") {

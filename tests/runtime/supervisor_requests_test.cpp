@@ -89,6 +89,22 @@ TEST_CASE("a child stopped during its first start tells both who started and who
   CHECK(s.started("a") == "started a");
 }
 
+TEST_CASE("a child that is being added while its group restarts is started with it, and told of once") {
+  for (const bool second_start : {true, false}) {
+    CAPTURE(second_start);
+    stage s({.strategy = strategy::one_for_all, .intensity = 5});
+    s.run({rules("a")});
+    CHECK(s.add(rules("b")) == "start b");
+    CHECK(s.down("a") == "request_stop b");
+    CHECK(s.down("b", told) == "start a");
+    CHECK(s.started("a") == "started a, start b");
+    if (second_start)
+      CHECK(s.started("b") == "started b");
+    else
+      CHECK(s.down("b") == "start_failed b, ended b, removed b");
+  }
+}
+
 TEST_CASE("a child stopped during its pause is not started again") {
   stage s({.intensity = 100, .backoff = {.initial = 10ms}});
   s.run({rules("a")});

@@ -169,6 +169,54 @@ TEST_CASE("a hung child is replaced, and its zombie can change nothing any more"
   }
 }
 
+TEST_CASE("what is below a supervisor that was taken for dead is fenced with it, though it does not know yet") {
+  const auto kept = std::make_shared<traces>();
+  const auto gate = std::make_shared<signal>();
+  auto options = quiet();
+  options.control_threads = 4;
+  node n(options);
+  witness seen(n.events());
+  // The supervisor's second life hangs on its own thread while it starts b.
+  auto b = puppet("b");
+  b.start = [inner = b.start, gate](caf::actor_system& system, child_context me) {
+    if (me.incarnation() == 2) static_cast<void>(gate->wait());
+    return inner(system, std::move(me));
+  };
+  auto s = supervisor("s", {}, {puppet("a", kept), b});
+  s.start_deadline = 1s;
+  n.start(s);
+  CHECK(n.kill("s"));
+  CHECK(seen.wait(event_kind::respawned, "s").incarnation == 3);
+  CHECK(n.find("s/a").incarnation() == 3);
+  const auto zombie = kept->of("s/a", 2);
+  CHECK(zombie.fenced());
+  CHECK(refused([&] { zombie.state().put("step", "7"); }).code == errc::fenced);
+  kept->of("s/a", 3).state().put("step", "8");
+  gate->raise();
+  // The zombie goes on with starting b, under a number and a name that are another's by now.
+  seen.wait(event_kind::started, "s/b", 2);
+  CHECK(n.find("s/b").incarnation() == 3);
+}
+
+TEST_CASE("an exception is no orderly end, whatever its code says") {
+  node n(quiet());
+  witness seen(n.events());
+  n.start(with(child("c",
+                     [](caf::event_based_actor*, child_context) -> caf::behavior {
+                       return {[](boom_atom) { throw error(errc::stopped, "the pool is closed"); }};
+                     }),
+               restart::transient));
+  n.find("c").send(boom_atom::value);
+  CHECK(seen.wait(event_kind::detected, "c").reason == "the pool is closed");
+  CHECK(seen.wait(event_kind::respawned, "c").incarnation == 2);
+  const auto no = refused([&] {
+    n.start(child(
+        "d", [](caf::event_based_actor*, child_context) -> caf::behavior { throw error(errc::stopped, "no longer"); }));
+  });
+  CHECK(no.code == errc::user_error);
+  CHECK(no.says("no longer"));
+}
+
 TEST_CASE("a child that says progress in time is not taken for hung") {
   const auto kept = std::make_shared<traces>();
   node n(quiet());

@@ -1,11 +1,16 @@
 #include "expect_error.hpp"
+#include "files_do_not_grow.hpp"
 #include "temporary_directory.hpp"
 
 #include <planaria/storage/snapshot.hpp>
 #include <planaria/storage/store.hpp>
 
+#include <atomic>
+#include <cmath>
 #include <fstream>
+#include <limits>
 #include <memory>
+#include <thread>
 
 using namespace planaria;
 using testing::expect_error;
@@ -213,7 +218,112 @@ TEST_CASE("the commit record's bytes are what they were") {
   CHECK(record->substr(0, head.size()) == head);
 }
 
-TEST_CASE("unnamed and repeated parts are refused before anything is written") {
+TEST_CASE("names that could not be read back are refused before anything is written") {
+  const temporary_directory dir;
+  store s({.directory = dir / "run"});
+  snapshots all(s);
+  for (const std::string bad : {"", "two\nlines", "\xff", "cut \xe2\x82", "overlong \xc0\xaf", "surrogate \xed\xa0\x80",
+                                "beyond \xf4\x90\x80\x80", "\x7f"}) {
+    CAPTURE(bad);
+    expect_error(
+        errc::invalid_input, [&] { write(all, 1, std::nullopt, bad); }, "run");
+    expect_error(
+        errc::invalid_input,
+        [&] {
+          all.write({.run = "r", .parts = {{bad, {}}}});
+        },
+        "part");
+  }
+  CHECK(all.list().empty());
+  write(all, 1, std::nullopt, "größer \xf0\x9f\xaa\xb1");
+  CHECK(all.recover("größer \xf0\x9f\xaa\xb1")->info.step == 1);
+}
+
+TEST_CASE("one commit record that cannot be read hides no other snapshot") {
+  const temporary_directory dir;
+  store s({.directory = dir / "run"});
+  snapshots all(s, {.keep_last = 2});
+  write(all, 1);
+  s.put(std::string("snapshot/") + std::string(8, '\x7f'), "\xff\xff", sync_policy::none);
+  expect_error(
+      errc::corrupt, [&] { static_cast<void>(all.list("train")); }, "cannot be read");
+  const auto loaded = all.recover("train");
+  REQUIRE(loaded.has_value());
+  CHECK(loaded->info.step == 1);
+  REQUIRE(loaded->skipped.size() == 1);
+  CHECK(loaded->skipped[0].find("cannot be read") != std::string::npos);
+  for (std::uint64_t step = 2; step < 5; ++step) write(all, step);
+  std::vector<std::string> unreadable;
+  CHECK(all.list("train", &unreadable).size() == 2);
+  CHECK(unreadable.size() == 1);
+}
+
+TEST_CASE("a metric that is no number is never the best") {
+  const temporary_directory dir;
+  store s({.directory = dir / "run"});
+  snapshots all(s, {.keep_last = 1, .keep_best = true});
+  write(all, 1, 0.5);
+  write(all, 2, std::nan(""));
+  write(all, 3, 0.7);
+  write(all, 4, -std::numeric_limits<double>::infinity());
+  write(all, 5, 0.9);
+  CHECK(steps(all) == std::vector<std::uint64_t>{1, 5});
+}
+
+TEST_CASE("a disk that is full refuses every kind of write, and loses nothing that was acknowledged") {
+  const temporary_directory dir;
+  {
+    store s({.directory = dir / "run"});
+    snapshots all(s);
+    write(all, 1);
+    s.put("key", "old", sync_policy::every_commit);
+    {
+      const testing::files_do_not_grow full;
+      for (int again = 0; again < 2; ++again) {
+        for (const auto policy : {sync_policy::none, sync_policy::group_commit, sync_policy::every_commit})
+          CHECK_THROWS_AS(s.put("key", "new", policy), error);
+        CHECK_THROWS_AS(write(all, 2), error);
+        CHECK_THROWS_AS(s.raise_mark("mark", 7), error);
+      }
+      CHECK(s.get("key") == "old");
+      CHECK(all.recover("train")->info.step == 1);
+    }
+  }
+  store s({.directory = dir / "run"});
+  snapshots all(s);
+  CHECK(s.get("key") == "old");
+  CHECK(s.mark("mark") == 0);
+  CHECK(all.recover("train")->info.step == 1);
+  write(all, 3);
+  CHECK(all.recover("train")->info.step == 3);
+}
+
+TEST_CASE("what retention removes while somebody recovers is not taken for damage") {
+  const temporary_directory dir;
+  store s({.directory = dir / "run"});
+  snapshots all(s, {.keep_last = 1});
+  write(all, 0);
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    for (std::uint64_t step = 1; step <= 200; ++step) write(all, step);
+    done = true;
+  });
+  std::size_t damaged = 0;
+  std::uint64_t last = 0;
+  bool backwards = false;
+  while (!done) {
+    const auto loaded = all.recover("train");
+    damaged += loaded ? loaded->skipped.size() : 1;
+    backwards = backwards || (loaded && loaded->info.step < last);
+    if (loaded) last = loaded->info.step;
+  }
+  writer.join();
+  CHECK(damaged == 0);
+  CHECK_FALSE(backwards);
+  CHECK(all.recover("train")->info.step == 200);
+}
+
+TEST_CASE("repeated parts are refused before anything is written") {
   const temporary_directory dir;
   store s({.directory = dir / "run"});
   snapshots all(s);
@@ -223,12 +333,6 @@ TEST_CASE("unnamed and repeated parts are refused before anything is written") {
         all.write({.run = "r", .parts = {{"p", {}}, {"p", {}}}});
       },
       "\"p\"");
-  expect_error(
-      errc::invalid_input,
-      [&] {
-        all.write({.run = "r", .parts = {{"", {}}}});
-      },
-      "names");
   CHECK(all.list().empty());
 }
 
