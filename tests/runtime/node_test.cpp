@@ -178,9 +178,10 @@ TEST_CASE("a name made before the first start follows the child over its lives")
 
 TEST_CASE("whoever met a dead incarnation is not given it again") {
   node where(quiet());
-  const auto behaviour = [](caf::event_based_actor*) -> caf::behavior { return {[](int) {}}; };
-  const auto first = where.system().spawn(behaviour);
-  const auto second = where.system().spawn(behaviour);
+  // With an argument: without any, CAF's header binds a reference to nothing.
+  const auto behaviour = [](caf::event_based_actor*, int) -> caf::behavior { return {[](int) {}}; };
+  const auto first = where.system().spawn(behaviour, 1);
+  const auto second = where.system().spawn(behaviour, 2);
   // A registry of its own: here nobody hears of the first one's death until the test says so.
   registry names;
   const auto name = names.find("a");
