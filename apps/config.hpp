@@ -28,7 +28,6 @@ struct train_config {
   model_options model;
   std::string optimizer = "sgd";
   double learning_rate = 0.05, momentum = 0.9, weight_decay = 0.0;
-  schedule::kind schedule_kind = schedule::kind::constant;
   std::string schedule_name = "constant";
   std::int64_t warmup_steps = 0, schedule_step_size = 1;
   double schedule_gamma = 0.1, schedule_floor = 0.0;

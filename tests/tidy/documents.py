@@ -70,3 +70,23 @@ def check_snippets(tree):
                 yield Problem(path, line, "snippet", "no fenced code block follows")
             elif block.group(2) != wanted:
                 yield Problem(path, line, "snippet", f"differs from {source}#{name}: copy the lines between its marks")
+
+
+CONFIG = "apps/config.cpp"
+GUIDE = "docs/guides/train.md"
+
+
+def check_config_keys(tree):
+    """Every key of the program's configuration is in its guide, and every key there exists."""
+    if not (tree.root / CONFIG).is_file() or not (tree.root / GUIDE).is_file():
+        return
+    code, guide = tree.text(CONFIG), tree.text(GUIDE)
+    known = set(re.findall(r'keys\.\w+\("([\w.]+)"', code)) | set(re.findall(r'\{"(data\.\w+)"', code))
+    told = {}
+    for row in re.finditer(r"^\| (`[^|]+) \|", guide, re.MULTILINE):
+        for key in re.findall(r"`([a-z_]+(?:\.[a-z_]+)?)`", row.group(1)):
+            told.setdefault(key, _line(guide, row.start()))
+    for key in sorted(known - set(told)):
+        yield Problem(GUIDE, 1, "config-key", f"does not tell of the key '{key}'")
+    for key in sorted(set(told) - known):
+        yield Problem(GUIDE, told[key], "config-key", f"there is no key '{key}'")

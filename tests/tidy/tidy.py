@@ -28,6 +28,7 @@ RULES = (
     documentation.check,
     documents.check_links,
     documents.check_snippets,
+    documents.check_config_keys,
 )
 EXCEPTIONS = "tests/tidy/exceptions.txt"
 
