@@ -21,13 +21,6 @@ using namespace std::chrono_literals;
 
 constexpr std::int64_t most_peers = 1024;
 
-void check_duration(const char* what, std::chrono::milliseconds value, std::chrono::milliseconds least) {
-  if (value < least || value > longest_wait)
-    throw error(errc::invalid_input, std::string(what) + " must be between " + std::to_string(least.count()) + " and " +
-                                         std::to_string(longest_wait.count()) + " ms (a year), not " +
-                                         std::to_string(value.count()));
-}
-
 // A planned fault that never happens would make a drill look passed.
 void check_kills(const mesh_options& o, std::uint64_t steps) {
   for (const auto& kill : o.kills) {
@@ -115,6 +108,8 @@ void check_options(const mesh_options& options) {
   static_cast<void>(probe_for(options));
 }
 
+std::size_t mesh_slots(std::int64_t peers) noexcept { return 2 * static_cast<std::size_t>(peers) + 2; }
+
 struct mesh_job::impl : std::enable_shared_from_this<mesh_job::impl> {
   impl(node& n, mesh_options o) : where(n), options(std::move(o)) {}
 
@@ -142,10 +137,6 @@ struct mesh_job::impl : std::enable_shared_from_this<mesh_job::impl> {
   std::vector<mesh::planned_kill> kills;  // not yet fired, by step
   bool started = false;
 };
-
-// Beside the peers the snapshots are written and a spare trainer is built, and the bodies of a killed mesh may still be
-// on their way out when the next one starts.
-std::size_t mesh_slots(std::int64_t peers) { return 2 * static_cast<std::size_t>(peers) + 2; }
 
 void mesh_job::impl::prepare() {
   run = std::make_shared<mesh::mesh_run>();

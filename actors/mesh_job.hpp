@@ -63,6 +63,10 @@ struct mesh_options {
 /// Refuses options that cannot work, as mesh_job does, without a node: errc::invalid_input says which and why.
 void check_options(const mesh_options& options);
 
+/// The compute slots that a node needs for a mesh of so many peers: beside them the snapshots are written and a spare
+/// trainer is built, and the bodies of a killed mesh may still be on their way out when the next one starts.
+[[nodiscard]] std::size_t mesh_slots(std::int64_t peers) noexcept;
+
 /// How far a run is.
 struct mesh_progress {
   std::uint64_t step = 0;

@@ -33,10 +33,9 @@ train_config config_of(const train_arguments& a) {
   return config;
 }
 
-// As many compute slots as two meshes of this size need: a killed one may still be on its way out.
 node_options node_for(const mesh_options& mesh) {
   node_options options;
-  options.compute.max_slots = std::max(options.compute.max_slots, 2 * static_cast<std::size_t>(mesh.peers) + 2);
+  options.compute.max_slots = std::max(options.compute.max_slots, mesh_slots(mesh.peers));
   return options;
 }
 

@@ -59,7 +59,7 @@ void child_context::on_fenced(std::function<void()> action) const { record_->on_
 void child_context::fail(std::string_view text) const {
   record_->end(detail::make_reason(errc::user_error, std::string(text)));
 }
-void child_context::finish() const { record_->end(detail::make_reason(errc::stopped, {})); }
+void child_context::finish() const { record_->end(detail::orderly_reason()); }
 
 namespace {
 

@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <utility>
 
 namespace planaria {
+
+using namespace std::chrono_literals;
 
 namespace detail {
 
@@ -23,26 +26,22 @@ void check_spec(const child_spec& spec) {
   if (!spec.start) refuse("it has no start function");
   if (spec.significant && spec.restart == restart::permanent)
     refuse("a permanent child never ends, so it cannot be significant");
-  const auto within = [&](const char* what, std::chrono::milliseconds value, int least) {
-    if (value.count() < least || value > longest_wait)
-      refuse(std::string("its ") + what + " of " + std::to_string(value.count()) + " ms is not between " +
-             std::to_string(least) + " ms and a year");
-  };
-  within("progress deadline", spec.progress_deadline, 0);
-  within("start deadline", spec.start_deadline, 1);
-  within("shutdown timeout", spec.shutdown.after, 0);
+  const auto whose = "child \"" + spec.id + "\": its ";
+  check_duration(whose + "progress deadline", spec.progress_deadline, 0ms);
+  check_duration(whose + "start deadline", spec.start_deadline, 1ms);
+  check_duration(whose + "shutdown timeout", spec.shutdown.after, 0ms);
 }
 
 void check_options(const supervisor_options& options, const std::string& whose) {
-  const auto refuse = [&](const char* why) {
-    throw error(errc::invalid_input, "supervisor \"" + whose + "\": " + why);
-  };
+  const auto text = "supervisor \"" + whose + "\": its ";
+  const auto refuse = [&](const char* why) { throw error(errc::invalid_input, text + why); };
   const auto& b = options.backoff;
-  if (options.period.count() < 1 || options.period > longest_wait) refuse("its period is not between 1 ms and a year");
-  for (const auto pause : {b.initial, b.step, b.maximum, b.reset_after})
-    if (pause.count() < 0 || pause > longest_wait) refuse("a duration of its backoff is not between 0 and a year");
-  if (!(b.factor >= 1.0) || !std::isfinite(b.factor)) refuse("its backoff's factor is not a number of 1 or more");
-  if (!(b.jitter >= 0.0 && b.jitter <= 1.0)) refuse("its backoff's jitter is not between 0 and 1");
+  check_duration(text + "period", options.period, 1ms);
+  for (const auto& [what, pause] :
+       {std::pair{"initial", b.initial}, {"step", b.step}, {"maximum", b.maximum}, {"reset_after", b.reset_after}})
+    check_duration(text + "backoff's " + what, pause, 0ms);
+  if (!(b.factor >= 1.0) || !std::isfinite(b.factor)) refuse("backoff's factor is not a number of 1 or more");
+  if (!(b.jitter >= 0.0 && b.jitter <= 1.0)) refuse("backoff's jitter is not between 0 and 1");
 }
 
 }  // namespace detail

@@ -96,11 +96,7 @@ std::string payload_name(const std::string& prefix, std::size_t number) {
   return prefix + "tensor/" + std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0') + digits;
 }
 
-std::string shape_text(const torch::Tensor& t) {
-  std::string text = "[";
-  for (const auto size : t.sizes()) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
-  return std::string(torch::toString(t.scalar_type())) + text + "]";
-}
+std::string shape_text(const torch::Tensor& t) { return torch::toString(t.scalar_type()) + sizes_text(t.sizes()); }
 
 const loaded_part& part_named(const std::vector<loaded_part>& parts, const std::string& name) {
   const auto found = std::find_if(parts.begin(), parts.end(), [&](const loaded_part& p) { return p.name == name; });
@@ -229,6 +225,12 @@ void restore_into(const tensor_map& live, const tensor_map& saved) {
     else
       to.copy_(saved[i].tensor);
   }
+}
+
+std::string sizes_text(torch::IntArrayRef sizes) {
+  std::string text = "[";
+  for (const auto size : sizes) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
+  return text + "]";
 }
 
 std::uint64_t schema_hash(const tensor_map& tensors) {

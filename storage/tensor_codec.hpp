@@ -53,6 +53,9 @@ void restore_into(const tensor_map& live, const tensor_map& saved);
 /// Returns the first difference in names, shapes and dtypes as a sentence, or an empty string.
 [[nodiscard]] std::string schema_difference(const tensor_map& expected, const tensor_map& found);
 
+/// Returns the sizes as messages show them, such as "[16, 8]".
+[[nodiscard]] std::string sizes_text(torch::IntArrayRef sizes);
+
 /// Hashes names, dtypes and shapes in order.
 [[nodiscard]] std::uint64_t schema_hash(const tensor_map& tensors);
 

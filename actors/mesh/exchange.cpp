@@ -22,9 +22,7 @@ void pause_cpu() noexcept {
 }
 
 std::string describe(torch::ScalarType type, torch::IntArrayRef sizes) {
-  std::string text = std::string(c10::toString(type)) + " [";
-  for (std::size_t d = 0; d < sizes.size(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(sizes[d]);
-  return text + "]";
+  return std::string(c10::toString(type)) + " " + sizes_text(sizes);
 }
 
 std::string rank_name(rank_index rank) { return "peer-" + std::to_string(rank); }

@@ -28,10 +28,11 @@ void run_overhead(const std::string& name) {
   const auto steps = (what.steps / window + 1) * window;
   std::vector<double> ratios;
   for (int i = 0; i < rounds; ++i) {
-    const auto mesh = [&] { return total(step_ends(mesh_for(what, 1, steps), {})); };
-    const auto first = i % 2 == 0 ? 0.0 : mesh();
-    const auto plain = total(plain_loop(what, steps));
-    ratios.push_back((i % 2 == 0 ? mesh() : first) / plain);
+    double mesh = 0;
+    double plain = 0;
+    for (const bool is_mesh : {i % 2 == 0, i % 2 != 0})
+      (is_mesh ? mesh : plain) = total(is_mesh ? step_ends(mesh_for(what, 1, steps), {}) : plain_loop(what, steps));
+    ratios.push_back(mesh / plain);
   }
   report_ratios("one peer / plain loop", name, ratios);
 }

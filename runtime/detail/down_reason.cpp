@@ -35,15 +35,20 @@ ending exit_ending(const caf::error& reason) {
 }  // namespace
 
 caf::error make_reason(errc code, std::string text) {
+  // "Stopped" is how an orderly end is told, and a failure is none, whatever its code says.
+  if (code == errc::stopped) code = errc::user_error;
   return {static_cast<std::uint8_t>(code), category, caf::make_message(std::move(text))};
+}
+
+caf::error orderly_reason() {
+  return {static_cast<std::uint8_t>(errc::stopped), category, caf::make_message(std::string())};
 }
 
 caf::error make_reason(std::exception_ptr failed) {
   try {
     std::rethrow_exception(failed);
   } catch (const error& known) {
-    // "Stopped" is how an orderly end is told, and an exception is none, whatever it says.
-    return make_reason(known.code() == errc::stopped ? errc::user_error : known.code(), known.what());
+    return make_reason(known.code(), known.what());
   } catch (const std::exception& other) {
     return make_reason(errc::user_error, other.what());
   } catch (...) {

@@ -22,7 +22,10 @@ struct ending {
   std::string text;
 };
 
+/// The reason of a failure: never taken for an orderly end, so errc::stopped becomes errc::user_error.
 [[nodiscard]] caf::error make_reason(errc code, std::string text);
+/// The reason of an end that a child itself calls good.
+[[nodiscard]] caf::error orderly_reason();
 /// The reason for an exception: planaria::error keeps its code, everything else is errc::user_error; the text is kept.
 [[nodiscard]] caf::error make_reason(std::exception_ptr failed);
 /// The reason of a fault injected on purpose; as unconditional as CAF's own kill.

@@ -323,7 +323,7 @@ void supervisor_actor::end(const ending& how) {
   if (how.orderly)
     quit(caf::exit_reason::user_shutdown);
   else
-    quit(make_reason(how.code == errc::stopped ? errc::user_error : how.code, how.text));
+    quit(make_reason(how.code, how.text));
 }
 
 void supervisor_actor::tick() {

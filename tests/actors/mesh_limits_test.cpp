@@ -78,24 +78,18 @@ TEST_CASE("a mesh of more peers than slots may hang is killed and goes on beside
 TEST_CASE("whoever is told of an event may ask the job in return") {
   stage s;
   s.mesh.progress_deadline = std::chrono::milliseconds(100);
-  at_most once(1);
-  counter replaced, late;
-  s.wrap = with_hook([&](moment at, const step_context* where, contribution*) {
-    if (at != moment::compute || where->step != 4 || where->rank != 1) return;
-    if (once())
-      replaced.wait_for(1);
-    else
-      replaced.add();
-  });
+  late_gradient late;
+  counter met;
+  s.wrap = with_hook([&](moment at, const step_context* where, contribution*) { late(at, where); });
   node where;
   mesh_job job(where, s.options());
   const auto listening = where.events().subscribe([&](const event& e) {
     static_cast<void>(job.ledger());
     static_cast<void>(job.progress());
-    if (e.kind == event_kind::fenced) late.add();
+    if (e.kind == event_kind::fenced) met.add();
   });
   job.start();
   CHECK(job.wait(patience).complete);
-  late.wait_for(1);
+  met.wait_for(1);
   where.events().unsubscribe(listening);
 }

@@ -171,6 +171,23 @@ class counter {
   int count_ = 0;
 };
 
+/// For a hook's compute: rank 1 hangs in step 4 until its replacement computes the same step; then its result comes
+/// late.
+class late_gradient {
+ public:
+  void operator()(moment at, const step_context* where) {
+    if (at != moment::compute || where->step != 4 || where->rank != 1) return;
+    if (once_())
+      replaced_.wait_for(1);
+    else
+      replaced_.add();
+  }
+
+ private:
+  at_most once_{1};
+  counter replaced_;
+};
+
 inline std::size_t count_events(node& where, event_kind kind) {
   std::size_t count = 0;
   for (const auto& e : where.events().events()) count += e.kind == kind ? 1 : 0;
