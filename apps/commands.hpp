@@ -30,6 +30,7 @@ int run_train(const train_arguments& arguments);
 struct inspect_arguments {
   std::string run_dir;
   std::size_t events = 20;
+  bool json = false;
 };
 void add_inspect(CLI::App& app, inspect_arguments& to);
 /// Prints a run directory's supervision tree, snapshots and events, also beside a live run; returns the exit code.

@@ -16,22 +16,11 @@
 namespace planaria::apps {
 namespace {
 
-const char* status_text(child_status status) {
-  switch (status) {
-    case child_status::running: return "running";
-    case child_status::starting: return "starting";
-    case child_status::restarting: return "restarting";
-    case child_status::stopping: return "stopping";
-    case child_status::stopped: return "stopped";
-  }
-  return "unknown";
-}
-
 void print_tree(const child_view& view, int depth) {
   const auto slash = view.path.rfind('/');
   const auto name = view.path.substr(slash == std::string::npos ? 0 : slash + 1);
   std::cout << fmt::format("{:>{}}{:<{}} {:<10} incarnation {:<4} restarts {}\n", "", 2 * depth + 2, name,
-                           30 - 2 * depth, status_text(view.status), view.incarnation, view.restarts);
+                           30 - 2 * depth, to_string(view.status), view.incarnation, view.restarts);
   for (const auto& child : view.children) print_tree(child, depth + 1);
 }
 
@@ -46,10 +35,15 @@ void add_inspect(CLI::App& app, inspect_arguments& to) {
       app.add_subcommand("inspect", "Shows a run directory: tree, snapshots, events; works beside a live run");
   command->add_option("run_dir", to.run_dir, "the run directory")->required();
   command->add_option("--events", to.events, "how many of the newest events to show");
+  command->add_flag("--json", to.json, "the supervision tree alone, as one JSON object");
 }
 
 int run_inspect(const inspect_arguments& arguments) {
   store kept({.directory = arguments.run_dir, .mode = open_mode::read_only});
+  if (arguments.json) {
+    std::cout << to_json(node::tree(kept)) << '\n';
+    return 0;
+  }
   const auto holder = store::holder(arguments.run_dir);
   std::cout << arguments.run_dir << ": " << (holder ? "held by " + *holder : std::string("no process holds it"))
             << "\n\n";

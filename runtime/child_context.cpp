@@ -3,6 +3,10 @@
 #include <planaria/runtime/detail/down_reason.hpp>
 #include <planaria/storage/error.hpp>
 
+#include <caf/actor.hpp>
+#include <caf/actor_cast.hpp>
+#include <caf/send.hpp>
+
 namespace planaria {
 
 void child_record::fence() {
@@ -46,6 +50,21 @@ void child_record::end(caf::error reason) {
   detail::end_actor(address_, end_reason_);
 }
 
+void child_record::announce(caf::actor_id whose) const {
+  if (const auto to = caf::actor_cast<caf::actor>(listener))
+    caf::anon_send<caf::message_priority::high>(to, detail::ready_atom::value, whose);
+}
+
+void child_record::working_on(std::string input) {
+  std::lock_guard lock(mutex_);
+  input_ = std::move(input);
+}
+
+std::string child_record::input() const {
+  std::lock_guard lock(mutex_);
+  return input_;
+}
+
 const std::string& child_context::path() const noexcept { return record_->path; }
 std::uint64_t child_context::incarnation() const noexcept { return record_->incarnation; }
 bool child_context::fenced() const noexcept { return record_->fenced(); }
@@ -60,6 +79,25 @@ void child_context::fail(std::string_view text) const {
   record_->end(detail::make_reason(errc::user_error, std::string(text)));
 }
 void child_context::finish() const { record_->end(detail::orderly_reason()); }
+void child_context::working_on(std::string input) const { record_->working_on(std::move(input)); }
+
+std::optional<std::string> child_context::quarantined(std::string_view input) const {
+  return record_->parts->control.get(detail::quarantine_key(record_->path, input));
+}
+
+void child_context::release(std::string_view input) const {
+  record_->parts->control.erase(detail::quarantine_key(record_->path, input));
+}
+
+error ignore(const std::string& why) { return {errc::ignored, why}; }
+
+namespace detail {
+
+std::string quarantine_key(std::string_view path, std::string_view input) {
+  return "quarantine/" + std::string(path) + "/" + std::string(input);
+}
+
+}  // namespace detail
 
 namespace {
 
@@ -74,21 +112,11 @@ void durable_state::put(std::string_view key, std::string_view value) const {
   if (record_->fenced())
     throw error(errc::fenced, record_->path + ": incarnation " + std::to_string(record_->incarnation) +
                                   " has been replaced, so \"" + std::string(key) + "\" was not written");
-  auto& parts = *record_->parts;
-  if (parts.store) {
-    parts.store->commit(batch{}.put(state_key(*record_, key), value));
-    return;
-  }
-  std::lock_guard lock(parts.memory_mutex);
-  parts.memory[state_key(*record_, key)] = std::string(value);
+  record_->parts->control.put(state_key(*record_, key), value);
 }
 
 std::optional<std::string> durable_state::get(std::string_view key) const {
-  auto& parts = *record_->parts;
-  if (parts.store) return parts.store->get(state_key(*record_, key));
-  std::lock_guard lock(parts.memory_mutex);
-  const auto found = parts.memory.find(state_key(*record_, key));
-  return found == parts.memory.end() ? std::nullopt : std::optional(found->second);
+  return record_->parts->control.get(state_key(*record_, key));
 }
 
 }  // namespace planaria

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <planaria/storage/error.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +17,10 @@ class event_log;
 class registry;
 class store;
 struct child_record;
+
+/// To be thrown by a child's init, by its start function or by a supervisor's function of first children: the child
+/// does not want to run now, which is no failure. Its spec stays (unless it is temporary), and restart() can start it.
+[[nodiscard]] error ignore(const std::string& why);
 
 /// The bytes that a child keeps across its incarnations, in the run directory's control family under its own path.
 /// Any thread. Without a store in the node, values live as long as the node.
@@ -61,6 +67,15 @@ class child_context {
   /// control thread: it must be quick and must not throw. At once when that has happened already; a later call replaces
   /// an earlier one.
   void on_fenced(std::function<void()> action) const;
+
+  /// Names what the child works on from now on, such as a partition or a file; empty: nothing. A child that fails
+  /// child_spec::quarantine_after times in a row on the same input has it put in quarantine. Any thread.
+  void working_on(std::string input) const;
+  /// Why the input is in quarantine, durably; nothing when it is not. A child that works on it all the same, and fails
+  /// again, is set aside itself.
+  [[nodiscard]] std::optional<std::string> quarantined(std::string_view input) const;
+  /// Takes the input out of quarantine.
+  void release(std::string_view input) const;
 
   /// Used by the supervisor alone.
   explicit child_context(std::shared_ptr<child_record> record) : record_(std::move(record)) {}

@@ -3,15 +3,35 @@
 #include <planaria/runtime/child_context.hpp>
 
 #include <caf/actor.hpp>
+#include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
+#include <caf/scheduled_actor.hpp>
+#include <caf/typed_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
+
+namespace planaria::detail {
+
+struct supervisor_plan;
+
+/// Prepares an actor for its first turn: its exceptions become reasons with their text.
+void begin_child(caf::scheduled_actor* self);
+/// Tells the supervisor that a child that promised to tell has started.
+void end_init(const child_context& me, caf::actor_id self);
+/// Promises that the child tells when it has started, so that its supervisor need not ask.
+void promise_to_tell(const child_context& me);
+
+}  // namespace planaria::detail
 
 namespace planaria {
 
@@ -38,7 +58,8 @@ struct shutdown {
 };
 
 /// Makes one incarnation: called on the supervisor's thread for each start, so it only spawns. What takes time, such as
-/// recovering state, belongs into the actor's own init, which runs on the actor. An exception fails the start.
+/// recovering state, belongs into the actor's own init, which runs on the actor. An exception fails the start, but for
+/// ignore(). May return any CAF actor, class-based or not, also a typed one as `caf::actor_cast<caf::actor>(handle)`.
 using start_function = std::function<caf::actor(caf::actor_system&, child_context)>;
 
 /// What a supervisor knows of a child; kept for the child's life and for each of its incarnations.
@@ -56,12 +77,57 @@ struct child_spec {
   std::chrono::milliseconds progress_deadline{0};
   /// The longest that init may take.
   std::chrono::milliseconds start_deadline{30'000};
+  /// After so many failures in a row on the same child_context::working_on() input, the input is put in quarantine.
+  /// 0: never. Refused above the supervisor's intensity, which would end it first.
+  std::uint32_t quarantine_after = 0;
+  /// Set by supervisor() and dynamic_supervisor(): what is below, so that the whole tree is checked before it starts.
+  std::shared_ptr<const detail::supervisor_plan> plan;
 };
 
 /// A child from a function: the event-based actor's init, which may recover state and returns the behavior.
 /// Exceptions from it and from its handlers become the down reason with their text (errc::user_error).
 [[nodiscard]] child_spec child(std::string id,
                                std::function<caf::behavior(caf::event_based_actor*, child_context)> init);
+
+/// A child with a statically typed interface, from a function likewise: `Handle` is its caf::typed_actor<...>, which
+/// ref::as<Handle>() gives back.
+template <class Handle>
+requires(caf::is_typed_actor<Handle>::value) [[nodiscard]] child_spec
+    child(std::string id, std::function<typename Handle::behavior_type(typename Handle::pointer, child_context)> init) {
+  child_spec spec;
+  spec.id = std::move(id);
+  spec.start = [init = std::move(init)](caf::actor_system& system, child_context context) {
+    detail::promise_to_tell(context);
+    const auto start = [init](typename Handle::pointer self, const child_context& me) ->
+        typename Handle::behavior_type {
+          detail::begin_child(self);
+          auto behavior = init(self, me);
+          detail::end_init(me, self->id());
+          return behavior;
+        };
+    return caf::actor_cast<caf::actor>(system.spawn(start, std::move(context)));
+  };
+  return spec;
+}
+
+/// A child from a class: an actor whose constructor takes (caf::actor_config&, child_context, args...). The arguments
+/// are copied for each incarnation. Dynamically or statically typed. Its start is over when make_behavior() returned.
+template <class Actor, class... Args>
+requires(!caf::is_typed_actor<Actor>::value && std::is_base_of_v<caf::scheduled_actor, Actor>) [[nodiscard]] child_spec
+    child(std::string id, Args... args) {
+  child_spec spec;
+  spec.id = std::move(id);
+  spec.start = [args...](caf::actor_system& system, child_context context) {
+    struct supervised final : Actor {
+      supervised(caf::actor_config& config, child_context me, Args... rest)
+          : Actor(config, std::move(me), std::move(rest)...) {
+        detail::begin_child(this);
+      }
+    };
+    return caf::actor_cast<caf::actor>(system.spawn<supervised>(std::move(context), args...));
+  };
+  return spec;
+}
 
 enum class strategy : std::uint8_t {
   one_for_one,         ///< only the dead child is restarted
@@ -85,7 +151,7 @@ struct backoff {
 struct supervisor_options {
   planaria::strategy strategy = planaria::strategy::one_for_one;
   /// More than `intensity` restarts within `period` make the supervisor give up: it stops its children and itself, and
-  /// its own parent decides (escalation). Defaults are OTP's.
+  /// its own parent decides (escalation). 0: at the first. Defaults are OTP's.
   std::size_t intensity = 1;
   std::chrono::milliseconds period{5000};
   planaria::backoff backoff = {};
@@ -93,10 +159,27 @@ struct supervisor_options {
 };
 
 /// A child that is itself a supervisor, with its first children in start order. shutdown is infinite, as OTP advises.
-/// `children` is called at each start of the supervisor, so that a new incarnation can begin with fresh shared parts.
-/// Errors: errc::invalid_input for limits and pauses that cannot be kept.
+/// `children` is called at each start of the supervisor, so that a new incarnation can begin with fresh shared parts:
+/// before anything of the outermost tree that starts has started, since the whole of it is checked first.
+/// Errors: errc::invalid_input for limits and pauses that cannot be kept, and for simple_one_for_one.
 [[nodiscard]] child_spec supervisor(std::string id, supervisor_options options, std::vector<child_spec> children);
 [[nodiscard]] child_spec supervisor(std::string id, supervisor_options options,
                                     std::function<std::vector<child_spec>()> children);
+
+/// Whether dynamic children come back when their supervisor does.
+enum class dynamic_children : std::uint8_t {
+  forgotten,  ///< as OTP's: a new incarnation of the supervisor begins without any
+  kept,       ///< they are started again, in the order in which they were added; in a node with a store, also by the
+              ///< next process
+};
+
+/// A supervisor whose children are all made by one function, and are added by node::start_dynamic(): OTP's
+/// simple_one_for_one. They are stopped all at once, and one that has ended for good is forgotten with its spec.
+/// `make` is called on the supervisor's thread, with the argument that the child was added with; the id that it gives
+/// the spec is replaced. options.strategy is set; any but one_for_one and simple_one_for_one is refused.
+/// Errors: errc::invalid_input.
+[[nodiscard]] child_spec dynamic_supervisor(std::string id, supervisor_options options,
+                                            std::function<child_spec(const std::string& argument)> make,
+                                            dynamic_children keep = dynamic_children::forgotten);
 
 }  // namespace planaria

@@ -9,6 +9,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -19,6 +20,8 @@ namespace {
 using std::chrono::system_clock;
 
 constexpr std::string_view prefix = "event/";
+// How many events the store may have beyond those that are kept: they are erased together.
+constexpr std::size_t erased_together = 1000;
 
 std::string key_of(std::uint64_t sequence) { return std::string(prefix) + detail::big_endian(sequence); }
 
@@ -54,6 +57,7 @@ event decode(std::uint64_t sequence, std::string_view bytes) {
 spdlog::level::level_enum level_of(event_kind kind) {
   switch (kind) {
     case event_kind::escalated:
+    case event_kind::quarantined:
     case event_kind::refused: return spdlog::level::warn;
     default: return spdlog::level::info;
   }
@@ -93,6 +97,8 @@ std::string_view to_string(event_kind kind) noexcept {
     case event_kind::refused: return "refused";
     case event_kind::step_skipped: return "step skipped";
     case event_kind::note: return "note";
+    case event_kind::ignored: return "ignored";
+    case event_kind::quarantined: return "quarantined";
   }
   return "unknown";
 }
@@ -143,12 +149,32 @@ std::vector<recovery> recovery_table(const std::vector<event>& events) {
 }
 
 struct event_log::impl {
-  planaria::store* store = nullptr;  // guarded by store_mutex
   std::uint64_t boot = 0;
   std::size_t capacity = 0;
+  bool persists = false;
+  clock now;
   std::shared_ptr<spdlog::logger> log;
 
   std::mutex store_mutex;
+  planaria::store* store = nullptr;  // guarded by store_mutex, as all below
+  std::uint64_t written = 0;
+  std::uint64_t erased = 0;  // of those written
+
+  // By count, since whole events arrive out of order here.
+  void write(const event& what) {
+    std::lock_guard lock(store_mutex);
+    if (store == nullptr) return;
+    try {
+      store->put(key_of(what.sequence), encode(what), sync_policy::none);
+      if (++written < erased + capacity + erased_together) return;
+      batch old;
+      while (erased + capacity < written) old.erase(key_of((boot << 32) | ++erased));
+      store->commit(old, sync_policy::none);
+    } catch (const error& failed) {
+      log->error("an event could not be kept: {}", failed.what());
+    }
+  }
+
   mutable std::mutex mutex;
   std::deque<event> kept;   // guarded by mutex
   std::uint64_t count = 0;  // guarded by mutex
@@ -156,11 +182,15 @@ struct event_log::impl {
   std::mutex subscribers_mutex;
   std::map<std::uint64_t, subscriber> subscribers;  // guarded by subscribers_mutex
   std::uint64_t next_subscriber = 1;
+  std::atomic<bool> subscribed{false};
 };
 
-event_log::event_log(planaria::store* where, const std::string& log_level, std::size_t capacity)
+event_log::event_log(planaria::store* where, const std::string& log_level, std::size_t capacity, clock now)
     : impl_(std::make_unique<impl>()) {
+  if (!now) now = [] { return time{std::chrono::steady_clock::now(), system_clock::now()}; };
+  impl_->now = std::move(now);
   impl_->store = where;
+  impl_->persists = where != nullptr;
   impl_->capacity = capacity;
   impl_->log = std::make_shared<spdlog::logger>("planaria", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   impl_->log->set_level(spdlog::level::from_str(log_level));
@@ -172,8 +202,9 @@ event_log::event_log(planaria::store* where, const std::string& log_level, std::
 event_log::~event_log() = default;
 
 void event_log::record(event what) {
-  if (what.ticks == 0) what.ticks = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-  if (what.at == system_clock::time_point{}) what.at = system_clock::now();
+  const auto now = impl_->now();
+  if (what.ticks == 0) what.ticks = now.ticks.time_since_epoch() / std::chrono::nanoseconds(1);
+  if (what.at == system_clock::time_point{}) what.at = now.at;
   what.boot = impl_->boot;
   {
     std::lock_guard lock(impl_->mutex);
@@ -181,20 +212,15 @@ void event_log::record(event what) {
     impl_->kept.push_back(what);
     if (impl_->kept.size() > impl_->capacity) impl_->kept.pop_front();
   }
-  {
-    std::lock_guard lock(impl_->store_mutex);
-    try {
-      if (impl_->store != nullptr) impl_->store->put(key_of(what.sequence), encode(what), sync_policy::none);
-    } catch (const error& failed) {
-      impl_->log->error("an event could not be kept: {}", failed.what());
-    }
-  }
-  {
+  if (impl_->persists) impl_->write(what);
+  if (impl_->subscribed.load(std::memory_order_acquire)) {
     std::lock_guard lock(impl_->subscribers_mutex);
     for (const auto& [id, callback] : impl_->subscribers) callback(what);
   }
-  impl_->log->log(level_of(what.kind), "{} {} (incarnation {}){}{}", what.path, to_string(what.kind), what.incarnation,
-                  what.reason.empty() ? "" : ": ", what.reason);
+  const auto level = level_of(what.kind);
+  if (impl_->log->should_log(level))
+    impl_->log->log(level, "{} {} (incarnation {}){}{}", what.path, to_string(what.kind), what.incarnation,
+                    what.reason.empty() ? "" : ": ", what.reason);
 }
 
 void event_log::record(event_kind kind, std::string_view path, std::uint64_t incarnation, std::string_view reason) {
@@ -208,6 +234,7 @@ std::vector<event> event_log::events() const {
 
 std::uint64_t event_log::subscribe(subscriber callback) {
   std::lock_guard lock(impl_->subscribers_mutex);
+  impl_->subscribed.store(true, std::memory_order_release);
   impl_->subscribers.emplace(impl_->next_subscriber, std::move(callback));
   return impl_->next_subscriber++;
 }
@@ -215,6 +242,7 @@ std::uint64_t event_log::subscribe(subscriber callback) {
 void event_log::unsubscribe(std::uint64_t id) {
   std::lock_guard lock(impl_->subscribers_mutex);
   impl_->subscribers.erase(id);
+  impl_->subscribed.store(!impl_->subscribers.empty(), std::memory_order_release);
 }
 
 void event_log::detach() {

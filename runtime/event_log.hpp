@@ -29,6 +29,8 @@ enum class event_kind : std::uint8_t {
   refused = 13,         ///< an input or a snapshot was refused; reason says why
   step_skipped = 14,    ///< a step was skipped collectively; reason says why
   note = 15,            ///< anything else worth telling
+  ignored = 16,         ///< a child did not want to run; reason says why
+  quarantined = 17,     ///< an input on which a child kept failing was set aside, or the child itself
 };
 /// The kind in words, as logs and tables show it.
 [[nodiscard]] std::string_view to_string(event_kind kind) noexcept;
@@ -66,10 +68,19 @@ struct recovery {
 ///
 /// Any thread. A record is written to the control family without an fsync (survives kill -9), handed to every
 /// subscriber on the recording thread, and logged through spdlog at info (escalations and refusals at warn). Keeps the
-/// newest `capacity` events in memory.
+/// newest `capacity` events, in memory and, with a little delay, in the store.
 class event_log {
  public:
-  explicit event_log(planaria::store* where, const std::string& log_level = "warn", std::size_t capacity = 100'000);
+  static constexpr std::size_t default_capacity = 100'000;
+  struct time {
+    std::chrono::steady_clock::time_point ticks;
+    std::chrono::system_clock::time_point at;
+  };
+  using clock = std::function<time()>;
+
+  /// `now` gives the time of each event; without one it is the machine's.
+  explicit event_log(planaria::store* where, const std::string& log_level = "warn",
+                     std::size_t capacity = default_capacity, clock now = {});
   ~event_log();
   event_log(const event_log&) = delete;
   event_log& operator=(const event_log&) = delete;

@@ -1,34 +1,28 @@
 #include <planaria/runtime/deadline.hpp>
+#include <planaria/runtime/detail/real_environment.hpp>
 #include <planaria/runtime/detail/supervisor_actor.hpp>
 #include <planaria/runtime/node.hpp>
 #include <planaria/storage/error.hpp>
 
-#include <planaria/v1/event.pb.h>
-
 #include <caf/actor_system_config.hpp>
 #include <caf/all.hpp>
 
-#include <spdlog/logger.h>
-
 #include <algorithm>
 #include <atomic>
-#include <thread>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
 
 namespace planaria {
 namespace {
 
+using detail::answer;
+using detail::instant;
+using detail::split_path;
 using detail::supervisor_actor;
-using std::chrono::steady_clock;
 
 // What a supervisor needs at most to answer a question that takes no time.
 constexpr std::chrono::milliseconds answer_deadline{10'000};
-
-caf::actor_system_config configure(const node_options& options) {
-  caf::actor_system_config config;
-  config.set("scheduler.policy", caf::atom("sharing"));
-  config.set("scheduler.max-threads", std::max<std::size_t>(options.control_threads, 1));
-  return config;
-}
 
 // Checked before anything is created.
 node_options checked(node_options options) {
@@ -40,66 +34,97 @@ std::unique_ptr<store> open_store(const store_options& options) {
   return options.directory.empty() ? nullptr : std::make_unique<store>(options);
 }
 
-std::pair<std::string, std::string> split(std::string_view path) {
-  const auto slash = path.rfind('/');
-  if (slash == std::string_view::npos) return {{}, std::string(path)};
-  return {std::string(path.substr(0, slash)), std::string(path.substr(slash + 1))};
-}
-
 }  // namespace
 
 // CAF's actor system refers to its configuration for as long as it lives.
 struct configured_system {
-  explicit configured_system(const node_options& options) : config(configure(options)), system(config) {}
+  configured_system(const node_options& options, const detail::environment& world)
+      : system(configure(options, world)) {}
+
   caf::actor_system_config config;
   caf::actor_system system;
+
+ private:
+  caf::actor_system_config& configure(const node_options& options, const detail::environment& world) {
+    config.set("scheduler.max-threads", std::max<std::size_t>(options.control_threads, 1));
+    world.configure(config);
+    return config;
+  }
+};
+
+// The specs of the root's children, from which a dead root is built anew. Shared with the root, which can outlive the
+// node when it does not end.
+struct root_specs {
+  std::vector<child_spec> copy() {
+    std::lock_guard lock(mutex);
+    return all;
+  }
+  // False when there is one of this id, which the start then refuses.
+  bool add(const child_spec& spec) {
+    std::lock_guard lock(mutex);
+    if (std::any_of(all.begin(), all.end(), [&](const child_spec& s) { return s.id == spec.id; })) return false;
+    all.push_back(spec);
+    return true;
+  }
+  void forget(const std::string& id) {
+    std::lock_guard lock(mutex);
+    std::erase_if(all, [&](const child_spec& s) { return s.id == id; });
+  }
+
+  std::mutex mutex;
+  std::vector<child_spec> all;  // guarded by mutex
 };
 
 struct node::impl : std::enable_shared_from_this<node::impl> {
-  explicit impl(node_options o)
+  impl(node_options o, std::shared_ptr<detail::environment> on)
       : options(checked(std::move(o))),
-        parts(std::make_shared<detail::node_parts>(open_store(options.storage), options.compute, options.log_level)),
-        system(std::make_unique<configured_system>(options)) {}
+        world(std::move(on)),
+        parts(std::make_shared<detail::node_parts>(world, open_store(options.storage), options.compute,
+                                                   options.log_level)),
+        system(std::make_unique<configured_system>(options, *world)),
+        root_name(parts->registry.find("")) {}
 
   void start_root();
   void root_down(const caf::error& reason);
-  [[nodiscard]] bool remember(const child_spec& spec);
-  void forget(const std::string& id);
   void stop_root();
   void close();
   std::string ask(std::string_view supervisor, std::chrono::milliseconds deadline,
-                  std::function<void(supervisor_actor&, const supervisor_actor::answer&)> what);
-  std::vector<child_view> children_of(const std::string& supervisor);
+                  std::function<void(supervisor_actor&, const answer&)> what);
+  template <class Value>
+  Value inquire(std::string_view supervisor, std::function<Value(const supervisor_actor&)> what);
   void view_into(child_view& of);
   caf::actor supervisor_at(std::string_view path);
 
-  node_options options;
-  std::shared_ptr<detail::node_parts> parts;
+  const node_options options;
+  const std::shared_ptr<detail::environment> world;
+  const std::shared_ptr<detail::node_parts> parts;
   std::unique_ptr<configured_system> system;
+  const std::shared_ptr<root_specs> specs = std::make_shared<root_specs>();
+  const ref root_name;
 
   std::atomic<std::uint64_t> root_incarnation{0};  // written under mutex
   std::mutex mutex;
   std::condition_variable change;
-  caf::actor root;                // guarded by mutex, as all below
-  std::vector<child_spec> specs;  // of the root's children, from which a dead root is built anew
+  caf::actor root;  // guarded by mutex, as all below
   std::shared_ptr<child_record> root_record;
-  std::vector<steady_clock::time_point> root_deaths;
+  std::vector<instant> root_deaths;
   bool root_alive = false;
   bool stopping = false;
 };
 
 void node::impl::start_root() {
   std::unique_lock lock(mutex);
-  root_record = std::make_shared<child_record>("", ++root_incarnation, parts, nullptr);
+  root_incarnation = parts->registry.next_incarnation(root_name);
+  root_record = std::make_shared<child_record>(root_name, root_incarnation, parts, nullptr);
   // Weakly: a root that does not end outlives the node.
   const auto weak = weak_from_this();
-  root_record->on_forgotten = [weak](const std::string& id) {
-    if (const auto self = weak.lock()) self->forget(id);
-  };
-  root = detail::spawn_supervisor(system->system, child_context(root_record), options.root,
-                                  [copy = specs] { return copy; });
+  root_record->on_forgotten = [kept = specs](const std::string& id) { kept->forget(id); };
+  // Now, not when the root comes to it: what is added from now on is added by start().
+  auto plan = std::make_shared<const detail::supervisor_plan>(
+      detail::supervisor_plan{.options = options.root, .children = [copy = specs->copy()] { return copy; }});
+  root = detail::spawn_supervisor(system->system, child_context(root_record), std::move(plan));
   root_alive = true;
-  parts->registry.bind("", root, root_incarnation);
+  parts->registry.bind(root_name, root, root_incarnation);
   const auto actor = root;
   if (stopping) detail::end_actor(actor, caf::make_error(caf::exit_reason::user_shutdown));
   lock.unlock();
@@ -111,13 +136,13 @@ void node::impl::start_root() {
 // On the thread that ended the root. It is built anew from the specs, unless it gave up or the node is closing.
 void node::impl::root_down(const caf::error& reason) {
   const auto how = detail::to_ending(reason);
-  parts->registry.unbind("", root_incarnation);
+  parts->registry.unbind(root_name, root_incarnation);
   if (!how.orderly) parts->events.record(event_kind::detected, "", root_incarnation, how.text);
   {
     std::lock_guard lock(mutex);
     root_record->fence();
     root = nullptr;
-    const auto now = steady_clock::now();
+    const auto now = world->now();
     root_deaths.push_back(now);
     std::erase_if(root_deaths, [&](auto at) { return now - at > options.root.period; });
     const bool too_often = root_deaths.size() > options.root.intensity;
@@ -135,38 +160,24 @@ void node::impl::root_down(const caf::error& reason) {
   parts->events.record(event_kind::respawned, "", root_incarnation);
 }
 
-// Keeps a spec for a root built anew; false when there is one of this id, which the start then refuses.
-bool node::impl::remember(const child_spec& spec) {
-  std::lock_guard lock(mutex);
-  if (std::any_of(specs.begin(), specs.end(), [&](const child_spec& s) { return s.id == spec.id; })) return false;
-  specs.push_back(spec);
-  return true;
-}
-
-void node::impl::forget(const std::string& id) {
-  std::lock_guard lock(mutex);
-  std::erase_if(specs, [&](const child_spec& s) { return s.id == id; });
-}
-
 void node::impl::stop_root() {
   std::unique_lock lock(mutex);
   stopping = true;
   const auto ended = [this] { return !root_alive; };
   detail::end_actor(root, caf::make_error(caf::exit_reason::user_shutdown));
-  if (change.wait_for(lock, bounded(options.stop_deadline), ended)) return;
+  if (world->wait(lock, change, world->now() + bounded(options.stop_deadline), ended)) return;
   detail::end_actor(root, detail::kill_reason("the node's stop deadline passed"));
-  change.wait_for(lock, std::chrono::seconds(1), ended);
+  world->wait(lock, change, world->now() + std::chrono::seconds(1), ended);
 }
 
 void node::impl::close() {
   stop_root();
-  parts->alarms.close();
   const auto left = parts->compute.close();
   // ~actor_system waits for ever for an actor that does not end: such a one keeps the system instead.
-  const auto until = steady_clock::now() + std::chrono::seconds(2);
-  while (system->system.registry().running() != 0 && steady_clock::now() < until)
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  const auto stuck = system->system.registry().running();
+  auto& actors = system->system.registry();
+  world->poll(world->now() + std::chrono::seconds(2), [&] { return actors.running() == 0; });
+  const auto stuck = actors.running();
+  world->close();
   const bool all_ended = stuck == 0 && left == 0;
   if (!all_ended)
     parts->events.record(event_kind::note, "", 0,
@@ -189,58 +200,78 @@ caf::actor node::impl::supervisor_at(std::string_view path) {
 }
 
 std::string node::impl::ask(std::string_view supervisor, std::chrono::milliseconds deadline,
-                            std::function<void(supervisor_actor&, const supervisor_actor::answer&)> what) {
-  const auto to = std::make_shared<std::promise<std::string>>();
-  auto future = to->get_future();
+                            std::function<void(supervisor_actor&, const answer&)> what) {
+  const auto box = std::make_shared<detail::answer_box>();
   caf::anon_send(supervisor_at(supervisor),
-                 detail::supervisor_command{[to, what = std::move(what)](supervisor_actor& s) {
+                 detail::supervisor_command{[to = std::make_shared<detail::answer_slip>(box, std::string(supervisor)),
+                                             what = std::move(what)](supervisor_actor& s) {
                    try {
                      what(s, to);
-                   } catch (const error&) {
-                     to->set_exception(std::current_exception());
+                   } catch (const error& refused) {
+                     to->refuse(refused);
                    }
                  }});
-  if (future.wait_for(bounded(deadline)) != std::future_status::ready)
+  auto said = box->wait(*world, world->now() + bounded(deadline));
+  if (!said)
     throw error(errc::timeout, "the supervisor \"" + std::string(supervisor) + "\" did not answer within " +
                                    std::to_string(deadline.count()) + " ms");
-  try {
-    return future.get();
-  } catch (const std::future_error&) {
-    throw error(errc::stopped, "the supervisor \"" + std::string(supervisor) + "\" ended before it answered");
-  }
+  return *std::move(said);
 }
 
-node::node(node_options options) : impl_(std::make_shared<impl>(std::move(options))) { impl_->start_root(); }
+template <class Value>
+Value node::impl::inquire(std::string_view supervisor, std::function<Value(const supervisor_actor&)> what) {
+  // Shared: the answer can come after the deadline.
+  const auto value = std::make_shared<Value>();
+  ask(supervisor, answer_deadline, [value, what = std::move(what)](supervisor_actor& s, const answer& to) {
+    *value = what(s);
+    to->say({});
+  });
+  return *value;
+}
+
+node::node(node_options options) : node(std::move(options), std::make_shared<detail::real_environment>()) {}
+
+node::node(node_options options, std::shared_ptr<detail::environment> world)
+    : impl_(std::make_shared<impl>(std::move(options), std::move(world))) {
+  impl_->start_root();
+}
 
 node::~node() { impl_->close(); }
 
 std::string node::start(child_spec spec, std::string_view under) {
-  detail::check_spec(spec);
   const auto deadline = bounded(spec.start_deadline) + answer_deadline;
-  const bool keep = under.empty() && impl_->remember(spec);
+  const bool keep = under.empty() && impl_->specs->add(spec);
   const auto id = spec.id;
   try {
-    return impl_->ask(under, deadline,
-                      [spec = std::move(spec)](supervisor_actor& s, const auto& to) { s.add(spec, to); });
+    return impl_->ask(under, deadline, [spec = std::move(spec)](supervisor_actor& s, const answer& to) {
+      s.add(std::make_shared<const child_spec>(spec), to);
+    });
   } catch (const error&) {
-    if (keep) impl_->forget(id);
+    if (keep) impl_->specs->forget(id);
     throw;
   }
 }
 
+std::string node::start_dynamic(std::string_view under, std::string argument, std::string id) {
+  return impl_->ask(under, bounded(child_spec{}.start_deadline) + answer_deadline,
+                    [argument = std::move(argument), id = std::move(id)](supervisor_actor& s, const answer& to) {
+                      s.add_dynamic(argument, id, to);
+                    });
+}
+
 void node::stop(std::string_view path) {
-  const auto [under, id] = split(path);
-  impl_->ask(under, impl_->options.stop_deadline, [id](supervisor_actor& s, const auto& to) { s.stop(id, to); });
+  const auto [under, id] = split_path(path);
+  impl_->ask(under, impl_->options.stop_deadline, [id](supervisor_actor& s, const answer& to) { s.stop(id, to); });
 }
 
 void node::restart(std::string_view path) {
-  const auto [under, id] = split(path);
-  impl_->ask(under, impl_->options.stop_deadline, [id](supervisor_actor& s, const auto& to) { s.restart(id, to); });
+  const auto [under, id] = split_path(path);
+  impl_->ask(under, impl_->options.stop_deadline, [id](supervisor_actor& s, const answer& to) { s.restart(id, to); });
 }
 
 void node::remove(std::string_view path) {
-  const auto [under, id] = split(path);
-  impl_->ask(under, answer_deadline, [id](supervisor_actor& s, const auto& to) { s.remove(id, to); });
+  const auto [under, id] = split_path(path);
+  impl_->ask(under, answer_deadline, [id](supervisor_actor& s, const answer& to) { s.remove(id, to); });
 }
 
 bool node::kill(std::string_view path, std::string_view why) {
@@ -254,21 +285,25 @@ bool node::kill(std::string_view path, std::string_view why) {
 }
 
 std::string node::wait(std::string_view path, std::chrono::milliseconds deadline) {
-  const auto [under, id] = split(path);
-  return impl_->ask(under, deadline, [id](supervisor_actor& s, const auto& to) { s.wait(id, to); });
+  const auto [under, id] = split_path(path);
+  return impl_->ask(under, deadline, [id](supervisor_actor& s, const answer& to) { s.wait(id, to); });
 }
 
-std::vector<child_view> node::impl::children_of(const std::string& supervisor) {
-  auto views = std::make_shared<std::vector<child_view>>();
-  ask(supervisor, answer_deadline, [views](supervisor_actor& s, const auto& to) {
-    *views = s.view();
-    to->set_value({});
-  });
-  return *views;
+std::vector<child_view> node::children(std::string_view path) const {
+  return impl_->inquire<std::vector<child_view>>(path, [](const supervisor_actor& s) { return s.view(); });
+}
+
+child_count node::count(std::string_view path) const {
+  return impl_->inquire<child_count>(path, [](const supervisor_actor& s) { return s.count(); });
+}
+
+child_spec node::spec(std::string_view path) const {
+  const auto [under, id] = split_path(path);
+  return impl_->inquire<child_spec>(under, [id](const supervisor_actor& s) { return s.spec(id); });
 }
 
 void node::impl::view_into(child_view& of) {
-  of.children = children_of(of.path);
+  of.children = inquire<std::vector<child_view>>(of.path, [](const supervisor_actor& s) { return s.view(); });
   for (auto& child : of.children) {
     if (child.type != child_type::supervisor || child.status != child_status::running) continue;
     try {
@@ -287,45 +322,13 @@ child_view node::tree() const {
   return top;
 }
 
+child_view node::tree(const planaria::store& where) { return detail::read_tree(where); }
+
 ref node::find(std::string_view path) { return impl_->parts->registry.find(path); }
 registry& node::registry() noexcept { return impl_->parts->registry; }
 compute_pool& node::compute() noexcept { return impl_->parts->compute; }
 event_log& node::events() noexcept { return impl_->parts->events; }
 store* node::store() noexcept { return impl_->parts->store.get(); }
 caf::actor_system& node::system() noexcept { return impl_->system->system; }
-
-child_view node::tree(const planaria::store& where) {
-  child_view top{.type = child_type::supervisor};
-  std::vector<std::pair<std::uint32_t, child_view>> all;
-  const std::string prefix = detail::tree_key("");
-  where.scan(prefix, [&](std::string_view key, std::string_view value) {
-    v1::Child record;
-    const std::string path(key.substr(prefix.size()));
-    if (!record.ParseFromArray(value.data(), static_cast<int>(value.size())))
-      throw error(errc::corrupt, "the record of the child \"" + path + "\" cannot be read");
-    const auto status = record.status() >= 1 && record.status() <= 5 ? static_cast<child_status>(record.status() - 1)
-                                                                     : child_status::stopped;
-    all.push_back({record.position(),
-                   {.path = path,
-                    .type = record.type() == 2 ? child_type::supervisor : child_type::worker,
-                    .status = status,
-                    .incarnation = record.incarnation(),
-                    .restarts = record.restarts()}});
-    return true;
-  });
-  // Parents come before their children in byte order of the paths.
-  const auto place = [&](auto&& self, child_view& under) -> void {
-    std::vector<std::pair<std::uint32_t, child_view>> mine;
-    for (const auto& [position, view] : all)
-      if (split(view.path).first == under.path && !view.path.empty()) mine.emplace_back(position, view);
-    std::stable_sort(mine.begin(), mine.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (auto& [position, view] : mine) {
-      self(self, view);
-      under.children.push_back(std::move(view));
-    }
-  };
-  place(place, top);
-  return top;
-}
 
 }  // namespace planaria

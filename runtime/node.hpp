@@ -2,6 +2,7 @@
 
 #include <planaria/runtime/child_spec.hpp>
 #include <planaria/runtime/compute_pool.hpp>
+#include <planaria/runtime/tree_view.hpp>
 #include <planaria/storage/store.hpp>
 
 #include <chrono>
@@ -14,6 +15,10 @@
 #include <vector>
 
 namespace planaria {
+
+namespace detail {
+class environment;
+}  // namespace detail
 
 class event_log;
 class ref;
@@ -33,18 +38,6 @@ struct node_options {
   std::string log_level = "warn";
 };
 
-enum class child_status : std::uint8_t { running, starting, restarting, stopping, stopped };
-
-/// A child as its supervisor sees it, with its own children when it is a supervisor.
-struct child_view {
-  std::string path;
-  child_type type = child_type::worker;
-  child_status status = child_status::stopped;
-  std::uint64_t incarnation = 0;
-  std::uint64_t restarts = 0;
-  std::vector<child_view> children;
-};
-
 /// The one object an application creates: CAF's actor system, the store, the root supervisor, the compute pool, the
 /// registry and the event log. RAII: the destructor stops the children in reverse start order and flushes.
 ///
@@ -53,16 +46,23 @@ struct child_view {
 class node {
  public:
   explicit node(node_options options = {});
+  /// Used by simulations alone: a node on their threads and their time.
+  node(node_options options, std::shared_ptr<detail::environment> world);
   ~node();
   node(const node&) = delete;
   node& operator=(const node&) = delete;
 
-  /// Adds a child to the supervisor at `under` (the root when empty) and returns once it is started.
+  /// Adds a child to the supervisor at `under` (the root when empty) and returns once it is started, or has said that
+  /// it does not want to run (ignore()). The spec and the whole tree below it are checked before anything starts.
   /// Returns its path. Errors: errc::already_exists, errc::not_found (no such supervisor), errc::invalid_input, or what
-  /// its init failed with.
+  /// its init failed with; then its spec is forgotten.
   std::string start(child_spec spec, std::string_view under = {});
-  /// Stops the child, and what is below it, in reverse start order; its spec stays, so that restart() can start it
-  /// again.
+  /// Adds a child to the dynamic supervisor at `under` likewise: the one that its function makes of `argument`. Without
+  /// an id it gets one that is never used again. Returns its path. Errors: as start(); errc::timeout after 40 s, and
+  /// then it goes on starting.
+  std::string start_dynamic(std::string_view under, std::string argument, std::string id = {});
+  /// Stops the child, and what is below it, in reverse start order. Its spec stays, so that restart() can start it
+  /// again; a temporary child's and a dynamic one's is forgotten.
   void stop(std::string_view path);
   /// Starts a stopped child again.
   void restart(std::string_view path);
@@ -74,7 +74,12 @@ class node {
   /// Waits until the child at `path` has ended for good; errc::timeout after the deadline. Returns its last reason's
   /// text, empty after a normal end.
   std::string wait(std::string_view path, std::chrono::milliseconds deadline);
-  /// The tree as it is now.
+  /// The children of the supervisor at the path (the root when empty), in start order; not what is below them.
+  [[nodiscard]] std::vector<child_view> children(std::string_view path = {}) const;
+  [[nodiscard]] child_count count(std::string_view path = {}) const;
+  /// The spec that the child at the path was added with. Errors: errc::not_found.
+  [[nodiscard]] child_spec spec(std::string_view path) const;
+  /// The tree as it is now; to_text() and to_json() show it.
   [[nodiscard]] child_view tree() const;
   /// The tree as last persisted in a store, also beside a live node.
   [[nodiscard]] static child_view tree(const planaria::store& where);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <caf/actor.hpp>
+#include <caf/actor_cast.hpp>
 #include <caf/error.hpp>
 #include <caf/send.hpp>
 
@@ -11,6 +12,10 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+namespace planaria::detail {
+class environment;
+}  // namespace planaria::detail
 
 namespace planaria {
 
@@ -24,6 +29,11 @@ class ref {
   [[nodiscard]] const std::string& path() const noexcept;
   /// The current incarnation's handle; invalid (operator bool false) while there is none.
   [[nodiscard]] caf::actor current() const;
+  /// The same as a handle of the child's own type, such as a caf::typed_actor. The type is not checked.
+  template <class Handle>
+  [[nodiscard]] Handle as() const {
+    return caf::actor_cast<Handle>(current());
+  }
   /// The current incarnation's number, 0 while there is none.
   [[nodiscard]] std::uint64_t incarnation() const noexcept;
   /// Waits until there is a live incarnation; errc::timeout after `deadline`. Not for actors: it blocks the thread.
@@ -48,7 +58,7 @@ class ref {
 /// child's init succeeded and at once when it is down.
 class registry {
  public:
-  registry();
+  explicit registry(std::shared_ptr<detail::environment> world);
   ~registry();
   registry(const registry&) = delete;
   registry& operator=(const registry&) = delete;
@@ -57,9 +67,14 @@ class registry {
   [[nodiscard]] ref find(std::string_view path);
   [[nodiscard]] std::vector<std::string> paths() const;
 
-  /// Used by supervisors alone.
-  void bind(const std::string& path, const caf::actor& handle, std::uint64_t incarnation);
-  void unbind(const std::string& path, std::uint64_t incarnation);
+  /// Used by supervisors alone, as all below. Gives out the number of the next life: above `stored` and above all that
+  /// were given out before.
+  std::uint64_t next_incarnation(const ref& name, std::uint64_t stored = 0);
+  /// Does nothing for an incarnation below the highest that was given out: its supervisor has been replaced.
+  void bind(const ref& name, const caf::actor& handle, std::uint64_t incarnation);
+  void unbind(const ref& name, std::uint64_t incarnation);
+  /// The child will not come again: forgets the name once nobody else holds a ref.
+  void forget(ref name);
 
  private:
   struct impl;

@@ -19,6 +19,7 @@ std::string_view to_string(errc code) noexcept {
     case errc::hung: return "hung";
     case errc::user_error: return "user_error";
     case errc::limit_reached: return "limit_reached";
+    case errc::ignored: return "ignored";
   }
   return "unknown";
 }

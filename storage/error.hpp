@@ -25,6 +25,7 @@ enum class errc : std::uint8_t {
   hung = 13,            ///< a child missed its progress deadline
   user_error = 14,      ///< an exception left user code; the text is the exception's
   limit_reached = 15,   ///< a retry, restart or abandoned-slot limit was exceeded
+  ignored = 16,         ///< a child that does not want to run now, and says so instead of failing: see ignore()
 };
 
 /// Returns the code's name, such as "schema_mismatch"; "unknown" for a value outside the enum.

@@ -20,6 +20,8 @@ struct ending {
   errc code = errc::stopped;
   /// Empty after a normal end.
   std::string text;
+  /// What it was working on, if it said so.
+  std::string input = {};
 };
 
 /// The reason of a failure: never taken for an orderly end, so errc::stopped becomes errc::user_error.

@@ -1,18 +1,16 @@
 #include <planaria/runtime/detail/supervisor_actor.hpp>
 #include <planaria/storage/error.hpp>
 
-#include <planaria/v1/event.pb.h>
-
 #include <caf/actor_ostream.hpp>
 #include <caf/all.hpp>
 
-#include <algorithm>
 #include <random>
 
 namespace planaria::detail {
 namespace {
 
-using std::chrono::steady_clock;
+// Of how many forgotten children it is still known how they ended.
+constexpr std::size_t remembered = 1000;
 
 std::function<double()> jitter_source(const std::string& path, std::uint64_t incarnation) {
   auto engine =
@@ -20,38 +18,35 @@ std::function<double()> jitter_source(const std::string& path, std::uint64_t inc
   return [engine] { return std::uniform_real_distribution<double>(0.0, 1.0)(*engine); };
 }
 
-child_status status_of(child_state state) {
-  switch (state) {
-    case child_state::stopped: return child_status::stopped;
-    case child_state::waiting: return child_status::restarting;
-    case child_state::starting: return child_status::starting;
-    case child_state::running: return child_status::running;
-    case child_state::stopping: return child_status::stopping;
+void answer_all(std::vector<answer>& to, const ending& how, const std::string& text) {
+  for (const auto& one : std::exchange(to, {})) {
+    if (how.orderly)
+      one->say(text);
+    else
+      one->refuse(error(how.code, how.text));
   }
-  return child_status::stopped;
 }
 
 }  // namespace
 
-std::string tree_key(const std::string& path) { return "tree/" + path; }
-
-supervisor_actor::supervisor_actor(caf::actor_config& config, child_context context, supervisor_options options,
-                                   children_function children)
+supervisor_actor::supervisor_actor(caf::actor_config& config, child_context context,
+                                   std::shared_ptr<const supervisor_plan> plan)
     : caf::event_based_actor(config),
       context_(std::move(context)),
-      first_children_(std::move(children)),
-      core_(options, jitter_source(context_.path(), context_.incarnation())) {}
+      plan_(std::move(plan)),
+      records_(parts(), context_.path()),
+      core_(plan_->options, jitter_source(context_.path(), context_.incarnation())) {}
 
 caf::behavior supervisor_actor::make_behavior() {
-  context_.record()->announces_ready = true;
   keep_exceptions(this);
   set_down_handler([this](caf::down_msg& message) { down(message); });
   set_exit_handler([this](caf::exit_msg&) {
-    core_.shut_down(steady_clock::now());
+    core_.shut_down(now());
     pump();
   });
   begin();
   return {
+      [this](ready_atom, caf::actor_id whose) { child_ready(whose); },
       [this](supervisor_command& command) {
         command.run(*this);
         pump();
@@ -61,85 +56,86 @@ caf::behavior supervisor_actor::make_behavior() {
 }
 
 void supervisor_actor::begin() {
-  auto specs = first_children_();
+  // Whoever starts this has checked the whole tree already.
+  auto planned = std::exchange(context_.record()->planned, nullptr);
+  if (!planned) planned = std::make_shared<const std::vector<planned_child>>(plan_children(*plan_));
   std::vector<child_rules> rules;
-  for (auto& spec : specs) {
-    check_spec(spec);
-    if (entries_.contains(spec.id))
-      throw error(errc::already_exists, context_.path() + ": two children are called \"" + spec.id + "\"");
-    rules.push_back(child_rules::of(spec));
-    adopt(std::move(spec));
+  rules.reserve(planned->size());
+  entries_.reserve(planned->size());
+  for (const auto& one : *planned) {
+    rules.push_back(child_rules::of(*one.spec));
+    adopt(one);
   }
-  core_.begin(std::move(rules), steady_clock::now());
+  planned.reset();
+  if (plan_->keep == dynamic_children::kept) begin_dynamic(rules);
+  core_.begin(std::move(rules), now());
   pump();
+}
+
+// One that cannot be made any more is left out and told, but stays on record for a program that can.
+void supervisor_actor::begin_dynamic(std::vector<child_rules>& first) {
+  records_.each_dynamic([&](const std::string& id, const std::string& argument) {
+    try {
+      auto what = make_dynamic(argument, id);
+      first.push_back(child_rules::of(*what.spec));
+      adopt(std::move(what));
+    } catch (const error& refused) {
+      parts().events.record(event_kind::start_failed, path_of(id), 0, refused.what());
+    }
+  });
+}
+
+planned_child supervisor_actor::make_dynamic(const std::string& argument, std::string id) const {
+  child_spec spec;
+  if (const auto failed = run_guarded([&] { spec = plan_->dynamic(argument); })) {
+    const auto how = to_ending(failed);
+    throw error(how.code, path_of(id) + ": its spec could not be made: " + how.text);
+  }
+  spec.id = std::move(id);
+  return plan_child(std::make_shared<const child_spec>(std::move(spec)), plan_->options);
 }
 
 std::string supervisor_actor::path_of(const std::string& id) const {
   return context_.path().empty() ? id : context_.path() + "/" + id;
 }
 
-void supervisor_actor::adopt(child_spec spec) {
-  entry e;
-  e.path = path_of(spec.id);
-  e.incarnation = last_incarnation(e.path);
-  const auto id = spec.id;
-  e.spec = std::move(spec);
-  entries_.insert_or_assign(id, std::move(e));
-  last_words_.erase(id);
-}
-
-std::uint64_t supervisor_actor::last_incarnation(const std::string& path) const {
-  auto& p = parts();
-  std::optional<std::string> bytes;
-  if (p.store) {
-    bytes = p.store->get(tree_key(path));
-  } else {
-    std::lock_guard lock(p.memory_mutex);
-    if (const auto found = p.memory.find(tree_key(path)); found != p.memory.end()) bytes = found->second;
-  }
-  v1::Child record;
-  if (!bytes) return 0;
-  if (!record.ParseFromString(*bytes))
-    throw error(errc::corrupt, path + ": the record of its incarnations cannot be read");
-  return record.incarnation();
+supervisor_actor::entry& supervisor_actor::adopt(planned_child what, bool numbered) {
+  const auto path = path_of(what.spec->id);
+  auto e = std::unique_ptr<entry>(new entry{.what = std::move(what), .name = parts().registry.find(path)});
+  e->numbered = numbered;
+  e->stored = records_.incarnation(path);
+  if (!last_words_.empty()) last_words_.erase(e->id());
+  const std::string_view id = e->id();
+  return *entries_.emplace(id, std::move(e)).first->second;
 }
 
 // What is worth knowing, but not worth dying for: a full disk must not end the children that need none.
-void supervisor_actor::try_keep(const entry& e) {
+void supervisor_actor::try_recording(const entry& e, const std::function<void()>& what) {
   try {
-    keep(e);
+    what();
   } catch (const error& refused) {
-    parts().events.record(event_kind::note, e.path, e.incarnation,
-                          std::string("its status was not recorded: ") + refused.what());
+    parts().events.record(event_kind::note, e.name.path(), e.incarnation,
+                          std::string("this was not recorded: ") + refused.what());
   }
 }
 
-// Without an fsync: incarnations must outlive kill -9, where zombies could be, not a power cut, where none are.
+void supervisor_actor::try_keep(const entry& e) {
+  if (!parts().store) return;
+  try_recording(e, [&] { keep(e); });
+}
+
 void supervisor_actor::keep(const entry& e) {
+  if (!parts().store) return;
   const auto held = context_.record()->hold_fence();
   if (context_.fenced())
-    throw error(errc::fenced, e.path + ": its supervisor has been replaced, so nothing is recorded of it");
-  const auto* c = core_.find(e.spec.id);
-  auto& p = parts();
-  v1::Child record;
-  record.set_incarnation(e.incarnation);
-  record.set_restarts(c == nullptr ? 0 : c->restarts);
-  record.set_type(static_cast<std::uint32_t>(e.spec.type) + 1);
-  record.set_status(static_cast<std::uint32_t>(c == nullptr ? child_status::stopped : status_of(c->state)) + 1);
-  record.set_position(c == nullptr ? 0 : static_cast<std::uint32_t>(c - core_.children().data()));
-  record.set_boot(p.store ? p.store->boot() : 0);
-  auto bytes = record.SerializeAsString();
-  if (p.store) {
-    p.store->put(tree_key(e.path), bytes, sync_policy::none);
-    return;
-  }
-  std::lock_guard lock(p.memory_mutex);
-  p.memory[tree_key(e.path)] = std::move(bytes);
+    throw error(errc::fenced, e.name.path() + ": its supervisor has been replaced, so nothing is recorded of it");
+  const auto* c = core_.find(e.id());
+  records_.put(view_of(e), c == nullptr ? 0 : c->order);
 }
 
 supervisor_actor::entry* supervisor_actor::find(const std::string& id) {
   const auto found = entries_.find(id);
-  return found == entries_.end() ? nullptr : &found->second;
+  return found == entries_.end() ? nullptr : found->second.get();
 }
 
 // Performing an action can lead to events that lead to further actions: taken in order, never nested.
@@ -156,94 +152,101 @@ void supervisor_actor::pump() {
 }
 
 void supervisor_actor::perform(const core_action& action) {
-  using kind = core_action::kind;
-  if (action.what == kind::ready) {
-    if (const auto& announce = context_.record()->on_ready) announce();
-    return;
-  }
-  if (action.what == kind::end) {
+  if (action.what == core_action::kind::ready)
+    context_.record()->announce(id());
+  else if (action.what == core_action::kind::end)
     end(action.how);
-    return;
-  }
-  auto* e = find(action.id);
-  if (e == nullptr) return;
+  else if (auto* e = find(action.id))
+    perform(action, *e);
+}
+
+void supervisor_actor::perform(const core_action& action, entry& e) {
+  using kind = core_action::kind;
   switch (action.what) {
-    case kind::start: start(*e); break;
+    case kind::start: start(e); break;
     case kind::request_stop:
-      end_actor(e->handle, caf::make_error(caf::exit_reason::user_shutdown));
-      try_keep(*e);
+      end_actor(e.handle, caf::make_error(caf::exit_reason::user_shutdown));
+      try_keep(e);
       break;
     case kind::kill:
-      end_actor(e->handle, kill_reason("killed"));
-      try_keep(*e);
+      end_actor(e.handle, kill_reason("killed"));
+      try_keep(e);
       break;
-    case kind::abandon: abandon(*e, false); break;
-    case kind::started: started(*e); break;
+    case kind::abandon: abandon(e, false); break;
+    case kind::started: started(e); break;
     case kind::start_failed:
-      parts().events.record(event_kind::start_failed, e->path, e->incarnation, action.how.text);
-      answer_all(e->starting, action.how);
+      parts().events.record(event_kind::start_failed, e.name.path(), e.incarnation, action.how.text);
+      if (e.asking) answer_all(e.asking->starting, action.how, {});
       break;
-    case kind::ended: ended(*e, action.how); break;
-    case kind::removed:
-      answer_all(e->waiting, action.how);
-      entries_.erase(action.id);
-      if (const auto& tell = context_.record()->on_forgotten) tell(action.id);
+    case kind::ignored:
+      parts().events.record(event_kind::ignored, e.name.path(), e.incarnation, action.how.text);
+      if (e.asking) answer_all(e.asking->starting, {}, e.name.path());
       break;
+    case kind::quarantine: quarantine(e, action.how); break;
+    case kind::ended: ended(e, action.how); break;
+    case kind::removed: removed(e); break;
     case kind::ready:
     case kind::end: break;
   }
 }
 
 void supervisor_actor::start(entry& e) {
-  e.record = std::make_shared<child_record>(e.path, ++e.incarnation, context_.record()->parts, context_.record());
-  e.answered_info = false;
-  const auto id = e.spec.id;
-  e.record->on_ready = [address = this->address(), id, life = e.incarnation] {
-    if (const auto self = caf::actor_cast<caf::actor>(address))
-      caf::anon_send(self, supervisor_command{[id, life](supervisor_actor& s) { s.child_ready(id, life, false); }});
-  };
-  auto failed = run_guarded([&] {
-    // An incarnation that is not on record could be given out twice.
-    keep(e);
-    e.handle = e.spec.start(system(), child_context(e.record));
-  });
+  auto& p = parts();
+  e.incarnation = p.registry.next_incarnation(e.name, e.stored);
+  e.record = std::make_shared<child_record>(e.name, e.incarnation, context_.record()->parts, context_.record());
+  e.record->listener = address();
+  auto failed = run_guarded([&] { spawn(e); });
   if (!failed && !e.handle) failed = make_reason(errc::invalid_input, "the start function returned no actor");
   if (failed) {
     release(e);
-    core_.down(id, to_ending(failed), steady_clock::now());
+    core_.down(e.id(), to_ending(failed), now());
     return;
   }
-  by_address_[e.handle.address()] = id;
+  by_actor_.emplace(e.handle.id(), &e);
   monitor<caf::message_priority::high>(e.handle);
   e.record->bind(e.handle.address());
-  request_info(e);
+  if (!e.record->announces_ready) request_info(e);
+}
+
+void supervisor_actor::spawn(entry& e) {
+  if (e.what.spec->plan) {
+    if (!std::exchange(e.planned, false)) e.what = plan_child(e.what.spec, plan_->options);
+    if (const auto failed = std::exchange(e.what.failed, std::nullopt)) throw error(*failed);
+    e.record->planned = std::exchange(e.what.below, nullptr);
+  }
+  // An incarnation that is not on record could be given out twice.
+  keep(e);
+  e.handle = e.what.spec->start(system(), child_context(e.record));
 }
 
 // Any initialised actor answers this, so an answer says that init has succeeded.
 void supervisor_actor::request_info(entry& e) {
-  request(e.handle, caf::infinite, caf::sys_atom::value, caf::get_atom::value, std::string("info"))
-      .then([this, id = e.spec.id, life = e.incarnation](caf::ok_atom, const std::string&, const caf::strong_actor_ptr&,
-                                                         const std::string&) { child_ready(id, life, true); },
+  request<caf::message_priority::high>(e.handle, caf::infinite, caf::sys_atom::value, caf::get_atom::value,
+                                       std::string("info"))
+      .then([this, whose = e.handle.id()](caf::ok_atom, const std::string&, const caf::strong_actor_ptr&,
+                                          const std::string&) { child_ready(whose); },
             [](const caf::error&) {
               // It died in its init: the down message says why.
             });
 }
 
-void supervisor_actor::child_ready(const std::string& id, std::uint64_t incarnation, bool by_info) {
-  auto* e = find(id);
-  if (e == nullptr || e->incarnation != incarnation || !e->handle) return;
-  if (by_info && e->record->announces_ready) return;
-  core_.started(id, steady_clock::now());
+void supervisor_actor::child_ready(caf::actor_id whose) {
+  const auto found = by_actor_.find(whose);
+  if (found == by_actor_.end()) return;
+  core_.started(found->second->id(), now());
   pump();
 }
 
 void supervisor_actor::started(entry& e) {
+  // It can have died, or been told to end, by what was done since.
+  if (!e.record) return;
   e.record->progress();
-  parts().registry.bind(e.path, e.handle, e.incarnation);
-  parts().events.record(std::exchange(e.died, false) ? event_kind::respawned : event_kind::started, e.path,
+  parts().registry.bind(e.name, e.handle, e.incarnation);
+  parts().events.record(std::exchange(e.died, false) ? event_kind::respawned : event_kind::started, e.name.path(),
                         e.incarnation);
   try_keep(e);
-  answer_all(e.starting, {true, errc::stopped, e.path});
+  if (e.asking) answer_all(e.asking->starting, {}, e.name.path());
+  if (e.what.spec->progress_deadline.count() != 0) listen(e);
   const auto record = e.record;
   const auto begin = std::exchange(record->on_started, nullptr);
   if (!begin) return;
@@ -251,39 +254,42 @@ void supervisor_actor::started(entry& e) {
 }
 
 void supervisor_actor::down(const caf::down_msg& message) {
-  const auto found = by_address_.find(message.source);
-  if (found == by_address_.end()) return;
-  const auto id = found->second;
-  const auto how = to_ending(message.reason);
+  const auto found = by_actor_.find(message.source.id());
+  if (found == by_actor_.end()) return;
+  auto& e = *found->second;
+  const auto id = e.id();
+  auto how = to_ending(message.reason);
   // One that has done its work before it was asked whether it lives had started all the same.
-  if (auto* e = find(id); e != nullptr && how.orderly) child_ready(id, e->incarnation, false);
-  if (auto* e = find(id)) {
-    report_death(*e, how);
-    release(*e);
-  }
-  core_.down(id, how, steady_clock::now());
+  if (how.orderly) child_ready(message.source.id());
+  if (find(id) != &e || !e.record) return;
+  how.input = e.record->input();
+  report_death(e, how);
+  release(e);
+  core_.down(id, how, now());
   pump();
 }
 
 void supervisor_actor::report_death(entry& e, const ending& how) {
-  const auto* c = core_.find(e.spec.id);
+  const auto* c = core_.find(e.id());
   if (c == nullptr || c->state == child_state::starting) return;
   const bool stopping = c->state == child_state::stopping;
   if (stopping || how.orderly) {
-    parts().events.record(event_kind::stopped, e.path, e.incarnation, how.text);
+    parts().events.record(event_kind::stopped, e.name.path(), e.incarnation, how.text);
     return;
   }
   e.died = true;
-  parts().events.record(event_kind::detected, e.path, e.incarnation, how.text);
+  parts().events.record(event_kind::detected, e.name.path(), e.incarnation, how.text);
 }
 
 // Everything of a life that is over; nothing of a corpse stays behind.
 void supervisor_actor::release(entry& e) {
+  if (e.silence) silences_.erase({*e.silence, &e});
+  e.silence.reset();
   if (e.record) e.record->fence();
-  parts().registry.unbind(e.path, e.incarnation);
+  parts().registry.unbind(e.name, e.incarnation);
   if (e.handle) {
     demonitor(e.handle);
-    by_address_.erase(e.handle.address());
+    by_actor_.erase(e.handle.id());
   }
   e.handle = nullptr;
   e.record.reset();
@@ -295,25 +301,41 @@ void supervisor_actor::abandon(entry& e, bool hung) {
   e.record->hung = hung;
   end_actor(e.handle, kill_reason(hung ? "hung" : "abandoned"));
   if (!hung)
-    parts().events.record(event_kind::slot_abandoned, e.path, e.incarnation,
+    parts().events.record(event_kind::slot_abandoned, e.name.path(), e.incarnation,
                           "it did not end in time and is left alone");
   release(e);
 }
 
-void supervisor_actor::ended(entry& e, const ending& how) {
-  try_keep(e);
-  last_words_[e.spec.id] = how.orderly ? std::string() : how.text;
-  for (auto* waiting : {&e.stopping, &e.waiting})
-    for (const auto& to : std::exchange(*waiting, {})) to->set_value(last_words_[e.spec.id]);
+void supervisor_actor::quarantine(const entry& e, const ending& how) {
+  parts().events.record(event_kind::quarantined, e.name.path(), e.incarnation,
+                        "the input \"" + how.input + "\": " + how.text);
+  try_recording(e, [&] { parts().control.put(quarantine_key(e.name.path(), how.input), how.text); });
 }
 
-void supervisor_actor::answer_all(std::vector<answer>& to, const ending& how) {
-  for (const auto& one : std::exchange(to, {})) {
-    if (how.orderly)
-      one->set_value(how.text);
-    else
-      one->set_exception(std::make_exception_ptr(error(how.code, how.text)));
+void supervisor_actor::ended(entry& e, const ending& how) {
+  try_keep(e);
+  e.last_words = how.orderly ? std::string() : how.text;
+  if (!e.asking) return;
+  answer_all(e.asking->stopping, {}, e.last_words);
+  answer_all(e.asking->waiting, {}, e.last_words);
+}
+
+void supervisor_actor::removed(entry& e) {
+  const auto id = e.id();
+  if (e.asking) answer_all(e.asking->waiting, {}, e.last_words);
+  if (plan_->keep == dynamic_children::kept) try_recording(e, [&] { records_.forget_dynamic(id); });
+  if (e.numbered) {
+    try_recording(e, [&] { records_.erase(e.name.path()); });
+    parts().registry.forget(e.name);
   }
+  if (last_words_.insert_or_assign(id, std::move(e.last_words)).second) forgotten_.push_back(id);
+  if (forgotten_.size() > remembered) {
+    last_words_.erase(forgotten_.front());
+    forgotten_.pop_front();
+  }
+  const auto held = std::move(entries_.find(id)->second);
+  entries_.erase(id);
+  if (const auto& tell = context_.record()->on_forgotten) tell(id);
 }
 
 void supervisor_actor::end(const ending& how) {
@@ -327,114 +349,72 @@ void supervisor_actor::end(const ending& how) {
 }
 
 void supervisor_actor::tick() {
-  const auto now = steady_clock::now();
+  const auto at = now();
   // An earlier alarm than the one that counts, superseded while it was under way, changes nothing.
-  if (armed_ && now >= *armed_) armed_.reset();
-  std::vector<std::string> hung;
-  for (const auto& c : core_.children()) {
-    auto* e = find(c.rules.id);
-    if (c.state != child_state::running || e == nullptr || e->spec.progress_deadline.count() == 0) continue;
-    if (now - e->record->last_progress() > e->spec.progress_deadline) hung.push_back(c.rules.id);
-  }
-  for (const auto& id : hung) {
-    auto* e = find(id);
-    const ending how{false, errc::hung,
-                     "hung: no progress for " + std::to_string(e->spec.progress_deadline.count()) + " ms"};
-    report_death(*e, how);
-    abandon(*e, true);
+  if (armed_ && at >= *armed_) armed_.reset();
+  end_silent(at);
+  core_.tick(at);
+  pump();
+}
+
+void supervisor_actor::end_silent(instant now) {
+  while (!silences_.empty() && silences_.begin()->first <= now) {
+    auto& e = *silences_.begin()->second;
+    silences_.erase(silences_.begin());
+    e.silence.reset();
+    const auto deadline = e.what.spec->progress_deadline;
+    if (now - e.record->last_progress() <= deadline) {
+      listen(e);
+      continue;
+    }
+    const ending how{false, errc::hung, "hung: no progress for " + std::to_string(deadline.count()) + " ms",
+                     e.record->input()};
+    const auto id = e.id();
+    report_death(e, how);
+    abandon(e, true);
     core_.down(id, how, now);
   }
-  core_.tick(now);
-  pump();
+}
+
+// Until it is stopped or dead.
+void supervisor_actor::listen(entry& e) {
+  const auto* c = core_.find(e.id());
+  if (c == nullptr || c->state != child_state::running) return;
+  e.silence = e.record->last_progress() + e.what.spec->progress_deadline + std::chrono::milliseconds(1);
+  silences_.emplace(*e.silence, &e);
 }
 
 // One alarm for whatever comes first: a deadline of the core's, or a child's silence.
 void supervisor_actor::arm() {
   if (closed_) return;
-  auto next = core_.next_tick(steady_clock::now());
-  for (const auto& [id, e] : entries_) {
-    const auto* c = core_.find(id);
-    if (e.spec.progress_deadline.count() == 0 || c == nullptr || c->state != child_state::running) continue;
-    const auto at = e.record->last_progress() + e.spec.progress_deadline + std::chrono::milliseconds(1);
-    if (!next || at < *next) next = at;
-  }
+  auto next = core_.next_tick(now());
+  if (!silences_.empty() && (!next || silences_.begin()->first < *next)) next = silences_.begin()->first;
   if (!next || (armed_ && *armed_ <= *next)) return;
   armed_ = next;
-  parts().alarms.at(*next, address());
+  parts().world->at(*next, address());
 }
 
 // Killed or ended: no child outlives its supervisor. The parent builds the tree anew.
 void supervisor_actor::on_exit() {
   closed_ = true;
+  const ending gone{false, errc::stopped, context_.path() + ": the supervisor ended"};
   for (auto& [id, e] : entries_) {
-    end_actor(e.handle, kill_reason("its supervisor ended"));
-    if (e.record) e.record->fence();
-    parts().registry.unbind(e.path, e.incarnation);
-    for (auto* waiting : {&e.starting, &e.stopping, &e.waiting})
-      answer_all(*waiting, {false, errc::stopped, context_.path() + ": the supervisor ended"});
+    end_actor(e->handle, kill_reason("its supervisor ended"));
+    if (e->record) e->record->fence();
+    parts().registry.unbind(e->name, e->incarnation);
+    if (!e->asking) continue;
+    for (auto* waiting : {&e->asking->starting, &e->asking->stopping, &e->asking->waiting})
+      answer_all(*waiting, gone, {});
   }
+  silences_.clear();
+  by_actor_.clear();
   entries_.clear();
-  by_address_.clear();
-  first_children_ = nullptr;
 }
 
-void supervisor_actor::add(child_spec spec, const answer& to) {
-  check_spec(spec);
-  const auto id = spec.id;
-  auto rules = child_rules::of(spec);
-  if (find(id) != nullptr) throw error(errc::already_exists, "there is a child \"" + path_of(id) + "\" already");
-  adopt(std::move(spec));
-  find(id)->starting.push_back(to);
-  try {
-    core_.add(std::move(rules), steady_clock::now());
-  } catch (const error&) {
-    entries_.erase(id);
-    throw;
-  }
-}
-
-void supervisor_actor::stop(const std::string& id, const answer& to) {
-  core_.stop(id, steady_clock::now());
-  find(id)->stopping.push_back(to);
-}
-
-void supervisor_actor::restart(const std::string& id, const answer& to) {
-  core_.restart(id, steady_clock::now());
-  find(id)->starting.push_back(to);
-}
-
-void supervisor_actor::remove(const std::string& id, const answer& to) {
-  core_.remove(id);
-  to->set_value(path_of(id));
-}
-
-void supervisor_actor::wait(const std::string& id, const answer& to) {
-  const auto* c = core_.find(id);
-  const auto said = last_words_.find(id);
-  if (said != last_words_.end() && (c == nullptr || c->state == child_state::stopped)) {
-    to->set_value(said->second);
-    return;
-  }
-  if (c == nullptr) throw error(errc::not_found, "there is no child \"" + path_of(id) + "\"");
-  find(id)->waiting.push_back(to);
-}
-
-std::vector<child_view> supervisor_actor::view() const {
-  std::vector<child_view> all;
-  for (const auto& c : core_.children()) {
-    const auto& e = entries_.at(c.rules.id);
-    all.push_back({.path = e.path,
-                   .type = e.spec.type,
-                   .status = status_of(c.state),
-                   .incarnation = e.incarnation,
-                   .restarts = c.restarts});
-  }
-  return all;
-}
-
-caf::actor spawn_supervisor(caf::actor_system& system, child_context context, supervisor_options options,
-                            supervisor_actor::children_function children) {
-  return system.spawn<supervisor_actor>(std::move(context), options, std::move(children));
+caf::actor spawn_supervisor(caf::actor_system& system, child_context context,
+                            std::shared_ptr<const supervisor_plan> plan) {
+  context.record()->announces_ready = true;
+  return system.spawn<supervisor_actor>(std::move(context), std::move(plan));
 }
 
 }  // namespace planaria::detail

@@ -23,6 +23,11 @@ TEST_CASE("inspect shows a finished run's tree, snapshots, events and recoveries
   for (const auto* words : {"no process holds it", "train", "mesh", "snapshots", "step 40", "verified", "killed",
                             "respawned", "caught up", "recomputed"})
     check_says(seen, words);
+  const auto json = run({PLANARIA_PROGRAM, "inspect", job.path("run"), "--json"});
+  require_success(json);
+  for (const auto* words : {R"("path":"train/mesh/peer-1","type":"worker","status":"stopped","incarnation":2)",
+                            R"("path":"train/mesh","type":"supervisor")"})
+    check_says(json, words);
 }
 
 TEST_CASE("inspect refuses a directory without a run and makes nothing") {

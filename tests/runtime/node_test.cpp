@@ -2,6 +2,8 @@
 #include "files_do_not_grow.hpp"
 #include "temporary_directory.hpp"
 
+#include <planaria/runtime/detail/real_environment.hpp>
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -183,16 +185,16 @@ TEST_CASE("whoever met a dead incarnation is not given it again") {
   const auto first = where.system().spawn(behaviour, 1);
   const auto second = where.system().spawn(behaviour, 2);
   // A registry of its own: here nobody hears of the first one's death until the test says so.
-  registry names;
+  registry names(std::make_shared<detail::real_environment>());
   const auto name = names.find("a");
-  names.bind("a", first, 1);
+  names.bind(name, first, 1);
   CHECK(name.wait(0ms) == first);
   const auto refusal = refused([&] { static_cast<void>(name.wait(1ms, first)); });
   CHECK(refusal.code == errc::timeout);
   CHECK(refusal.says("a: no other incarnation"));
   std::thread supervisor([&] {
-    names.unbind("a", 1);
-    names.bind("a", second, 2);
+    names.unbind(name, 1);
+    names.bind(name, second, 2);
   });
   CHECK(name.wait(patience, first) == second);
   supervisor.join();

@@ -79,8 +79,8 @@ class stage {
   [[nodiscard]] detail::child_state state(const std::string& id) const { return core.find(id)->state; }
 
   static std::string to_text(const detail::core_action& action) {
-    static const char* const names[] = {"start",        "request_stop", "kill",    "abandon", "started",
-                                        "start_failed", "ended",        "removed", "ready",   "end"};
+    static const char* const names[] = {"start",   "request_stop", "kill",  "abandon", "started", "start_failed",
+                                        "ignored", "quarantine",   "ended", "removed", "ready",   "end"};
     std::string text = names[static_cast<int>(action.what)];
     if (!action.id.empty()) text.append(" ").append(action.id);
     if (action.what == detail::core_action::kind::end)

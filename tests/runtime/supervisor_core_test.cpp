@@ -31,7 +31,7 @@ TEST_CASE("a failed first start stops those before it in reverse order and ends 
   s.begin({rules("a"), rules("b"), rules("c"), rules("d")});
   s.started("a");
   s.started("b");
-  CHECK(s.down("c", {false, errc::corrupt, "no weights"}) == "start_failed c, request_stop b");
+  CHECK(s.down("c", {false, errc::corrupt, "no weights"}) == "start_failed c, ended d, request_stop b");
   CHECK(s.down("b", told) == "ended b, request_stop a");
   CHECK(s.down("a", told) == "ended a, end corrupt");
   CHECK(s.last_text == "the child \"c\" could not be started: no weights");
