@@ -1,4 +1,5 @@
 #include <planaria/runtime/child_context.hpp>
+#include <planaria/runtime/deadline.hpp>
 #include <planaria/runtime/detail/child_record.hpp>
 #include <planaria/runtime/detail/down_reason.hpp>
 #include <planaria/storage/error.hpp>
@@ -18,8 +19,18 @@ void child_record::fence() {
   {
     std::lock_guard lock(mutex_);
     action = std::exchange(on_fenced_, nullptr);
+    fencing_.notify_all();
   }
   if (action) action();
+}
+
+// What is above it is fenced only with it, or with its own end following at once.
+bool child_record::pause(std::chrono::nanoseconds time) {
+  auto& world = *parts->world;
+  std::unique_lock lock(mutex_);
+  const auto until = world.now() + std::chrono::duration_cast<clock::duration>(time);
+  static_cast<void>(world.wait(lock, fencing_, until, [this] { return fenced_.load(std::memory_order_acquire); }));
+  return !fenced();
 }
 
 void child_record::on_fenced(std::function<void()> action) {
@@ -79,6 +90,7 @@ void child_context::fail(std::string_view text) const {
   record_->end(detail::make_reason(errc::user_error, std::string(text)));
 }
 void child_context::finish() const { record_->end(detail::orderly_reason()); }
+bool child_context::pause(std::chrono::milliseconds time) const { return record_->pause(bounded(time)); }
 void child_context::working_on(std::string input) const { record_->working_on(std::move(input)); }
 
 std::optional<std::string> child_context::quarantined(std::string_view input) const {

@@ -2,6 +2,7 @@
 
 #include <planaria/storage/error.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -51,6 +52,10 @@ class child_context {
   [[nodiscard]] bool fenced() const noexcept;
   /// Says "alive": resets the progress deadline. One relaxed store, any thread.
   void progress() const noexcept;
+
+  /// Waits for so long, and at most until this incarnation is declared dead: then, and only then, it returns false.
+  /// For threads that work on the actor's behalf, not for actors. In a simulation the time is virtual.
+  [[nodiscard]] bool pause(std::chrono::milliseconds time) const;
 
   [[nodiscard]] durable_state state() const;
   [[nodiscard]] planaria::registry& registry() const noexcept;

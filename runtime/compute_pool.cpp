@@ -1,4 +1,5 @@
 #include <planaria/runtime/compute_pool.hpp>
+#include <planaria/runtime/detail/real_environment.hpp>
 #include <planaria/storage/error.hpp>
 
 #include <sys/resource.h>
@@ -8,7 +9,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -29,7 +29,10 @@ struct compute_job {
 };
 
 struct pool_state {
-  compute_options options;
+  pool_state(compute_options o, std::shared_ptr<detail::environment> w) : options(std::move(o)), world(std::move(w)) {}
+
+  const compute_options options;
+  const std::shared_ptr<detail::environment> world;
   mutable std::mutex mutex;
   std::condition_variable change;
   std::vector<std::shared_ptr<compute_job>> waiting;  // guarded by mutex, as all below
@@ -76,7 +79,8 @@ void serve(const std::shared_ptr<pool_state>& pool) noexcept {
   std::unique_lock lock(pool->mutex);
   for (;;) {
     ++pool->idle;
-    pool->change.wait(lock, [&] { return pool->closed || !pool->waiting.empty(); });
+    pool->world->wait(lock, pool->change, detail::instant::max(),
+                      [&] { return pool->closed || !pool->waiting.empty(); });
     --pool->idle;
     if (pool->waiting.empty()) break;
     const auto job = pool->waiting.back();
@@ -98,7 +102,7 @@ void compute_handle::abandon(std::chrono::milliseconds grace) {
   job_->abandoned = true;
   if (!job_->running) return;
   --pool->busy;
-  job_->counts_from = std::chrono::steady_clock::now() + grace;
+  job_->counts_from = pool->world->now() + grace;
   pool->abandoned.push_back(job_);
   ++pool->abandoned_total;
 }
@@ -120,12 +124,16 @@ bool compute_handle::abandoned() const {
 }
 
 struct compute_pool::impl {
-  std::shared_ptr<pool_state> state = std::make_shared<pool_state>();
+  explicit impl(std::shared_ptr<pool_state> s) : state(std::move(s)) {}
+
+  const std::shared_ptr<pool_state> state;
 };
 
-compute_pool::compute_pool(compute_options options) : impl_(std::make_shared<impl>()) {
-  impl_->state->options = std::move(options);
-}
+compute_pool::compute_pool(compute_options options)
+    : compute_pool(std::move(options), std::make_shared<detail::real_environment>()) {}
+
+compute_pool::compute_pool(compute_options options, std::shared_ptr<detail::environment> world)
+    : impl_(std::make_shared<impl>(std::make_shared<pool_state>(std::move(options), std::move(world)))) {}
 
 compute_pool::~compute_pool() { close(); }
 
@@ -136,7 +144,7 @@ std::size_t compute_pool::close() {
   state.waiting.clear();
   state.change.notify_all();
   // The threads are detached, so one that is hung in user code holds nothing up but this wait.
-  state.change.wait_for(lock, close_deadline, [&] { return state.threads == 0; });
+  state.world->wait(lock, state.change, state.world->now() + close_deadline, [&] { return state.threads == 0; });
   return state.threads;
 }
 
@@ -148,7 +156,7 @@ compute_handle compute_pool::run(std::string owner, std::function<void()> body) 
   job->pool = impl_->state;
   std::lock_guard lock(state.mutex);
   if (state.closed) throw error(errc::stopped, job->owner + ": the compute pool is closed");
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = state.world->now();
   const auto hung = static_cast<std::size_t>(std::count_if(state.abandoned.begin(), state.abandoned.end(),
                                                            [&](const auto& a) { return a->counts_from <= now; }));
   if (hung >= state.options.max_abandoned)
@@ -160,7 +168,7 @@ compute_handle compute_pool::run(std::string owner, std::function<void()> body) 
       throw error(errc::limit_reached,
                   job->owner + ": all " + std::to_string(state.threads) + " compute slots are taken (max_slots)");
     ++state.threads;
-    std::thread([pool = impl_->state] { serve(pool); }).detach();
+    state.world->launch([pool = impl_->state] { serve(pool); });
   }
   state.waiting.push_back(job);
   state.change.notify_one();

@@ -7,6 +7,10 @@
 #include <memory>
 #include <string>
 
+namespace planaria::detail {
+class environment;
+}  // namespace planaria::detail
+
 namespace planaria {
 
 struct compute_options {
@@ -56,6 +60,7 @@ struct compute_counts {
 class compute_pool {
  public:
   explicit compute_pool(compute_options options = {});
+  compute_pool(compute_options options, std::shared_ptr<detail::environment> world);
   ~compute_pool();
   compute_pool(const compute_pool&) = delete;
   compute_pool& operator=(const compute_pool&) = delete;

@@ -38,14 +38,13 @@ std::unique_ptr<store> open_store(const store_options& options) {
 
 // CAF's actor system refers to its configuration for as long as it lives.
 struct configured_system {
-  configured_system(const node_options& options, const detail::environment& world)
-      : system(configure(options, world)) {}
+  configured_system(const node_options& options, detail::environment& world) : system(configure(options, world)) {}
 
   caf::actor_system_config config;
   caf::actor_system system;
 
  private:
-  caf::actor_system_config& configure(const node_options& options, const detail::environment& world) {
+  caf::actor_system_config& configure(const node_options& options, detail::environment& world) {
     config.set("scheduler.max-threads", std::max<std::size_t>(options.control_threads, 1));
     world.configure(config);
     return config;

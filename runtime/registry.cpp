@@ -26,6 +26,7 @@ struct meetings {
   [[nodiscard]] meeting& of(std::string_view path) { return all[std::hash<std::string_view>{}(path) % all.size()]; }
 
   const std::shared_ptr<detail::environment> world;
+  const bool carried = world->carries();
   std::array<meeting, 64> all;
 };
 
@@ -51,6 +52,10 @@ caf::actor ref::current() const {
 }
 
 std::uint64_t ref::incarnation() const noexcept { return slot_->incarnation.load(std::memory_order_acquire); }
+
+bool ref::carried() const noexcept { return slot_->shared->carried; }
+
+void ref::carry(const caf::actor& to, caf::message what) const { slot_->shared->world->carry(to, std::move(what)); }
 
 caf::actor ref::wait(std::chrono::milliseconds deadline, const caf::actor& other_than) const {
   const auto dead = other_than ? other_than.address() : caf::actor_addr();

@@ -3,6 +3,7 @@
 #include <caf/actor.hpp>
 #include <caf/actor_cast.hpp>
 #include <caf/error.hpp>
+#include <caf/message.hpp>
 #include <caf/send.hpp>
 
 #include <chrono>
@@ -44,12 +45,19 @@ class ref {
   bool send(Ts&&... parts) const {
     auto to = current();
     if (!to) return false;
-    caf::anon_send(to, std::forward<Ts>(parts)...);
+    if (carried())
+      carry(to, caf::make_message(std::forward<Ts>(parts)...));
+    else
+      caf::anon_send(to, std::forward<Ts>(parts)...);
     return true;
   }
 
  private:
   friend class registry;
+  // In a simulation alone, whose network may lose what is sent.
+  [[nodiscard]] bool carried() const noexcept;
+  void carry(const caf::actor& to, caf::message what) const;
+
   explicit ref(std::shared_ptr<registry_slot> slot) : slot_(std::move(slot)) {}
   std::shared_ptr<registry_slot> slot_;
 };

@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -36,7 +37,7 @@ struct node_parts {
                [w = world] {
                  return event_log::time{w->now(), w->wall()};
                }),
-        compute(compute_settings) {}
+        compute(compute_settings, world) {}
 
   const std::shared_ptr<environment> world;
   std::unique_ptr<planaria::store> store;  ///< nullptr in a node without one
@@ -96,6 +97,9 @@ struct child_record {
     return clock::time_point(clock::duration(last_progress_.load(std::memory_order_relaxed)));
   }
 
+  /// Waits for so long; false when it is fenced before, or by then. Not for actors.
+  bool pause(std::chrono::nanoseconds time);
+
   /// Ends the actor with the reason, as soon as there is one.
   void end(caf::error reason);
   void bind(caf::actor_addr address);
@@ -137,6 +141,7 @@ struct child_record {
   std::atomic<clock::rep> last_progress_{0};
   mutable std::mutex fence_mutex_;
   mutable std::mutex mutex_;
+  std::condition_variable fencing_;  // of pause()
   std::function<void()> on_fenced_;  // guarded by mutex_, as all below
   caf::actor_addr address_;
   bool bound_ = false;

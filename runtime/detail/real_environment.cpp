@@ -9,7 +9,7 @@ namespace planaria::detail {
 
 real_environment::~real_environment() { close(); }
 
-void real_environment::configure(caf::actor_system_config& config) const { config.load<control_scheduler>(); }
+void real_environment::configure(caf::actor_system_config& config) { config.load<control_scheduler>(); }
 
 void real_environment::at(instant when, caf::actor_addr whom) {
   std::lock_guard lock(mutex_);
@@ -22,8 +22,14 @@ void real_environment::at(instant when, caf::actor_addr whom) {
     change_.notify_one();
 }
 
+void real_environment::launch(std::function<void()> body) { std::thread(std::move(body)).detach(); }
+
 bool real_environment::wait(std::unique_lock<std::mutex>& lock, std::condition_variable& change, instant until,
                             const std::function<bool()>& ready) {
+  if (until == instant::max()) {
+    change.wait(lock, ready);
+    return true;
+  }
   return change.wait_until(lock, until, ready);
 }
 

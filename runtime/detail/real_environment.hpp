@@ -15,12 +15,13 @@ class real_environment final : public environment {
   real_environment() = default;
   ~real_environment() override;
 
-  void configure(caf::actor_system_config& config) const override;
+  void configure(caf::actor_system_config& config) override;
   [[nodiscard]] instant now() const noexcept override { return std::chrono::steady_clock::now(); }
   [[nodiscard]] std::chrono::system_clock::time_point wall() const noexcept override {
     return std::chrono::system_clock::now();
   }
   void at(instant when, caf::actor_addr whom) override;
+  void launch(std::function<void()> body) override;
   bool wait(std::unique_lock<std::mutex>& lock, std::condition_variable& change, instant until,
             const std::function<bool()>& ready) override;
   bool poll(instant until, const std::function<bool()>& ready) override;

@@ -205,6 +205,7 @@ void supervisor_actor::start(entry& e) {
   by_actor_.emplace(e.handle.id(), &e);
   monitor<caf::message_priority::high>(e.handle);
   e.record->bind(e.handle.address());
+  p.world->named(e.handle.id(), e.name.path(), e.incarnation);
   if (!e.record->announces_ready) request_info(e);
 }
 
@@ -283,7 +284,7 @@ void supervisor_actor::report_death(entry& e, const ending& how) {
 
 // Everything of a life that is over; nothing of a corpse stays behind.
 void supervisor_actor::release(entry& e) {
-  if (e.silence) silences_.erase({*e.silence, &e});
+  if (e.silence) silences_.erase({*e.silence, e.handle.id(), &e});
   e.silence.reset();
   if (e.record) e.record->fence();
   parts().registry.unbind(e.name, e.incarnation);
@@ -358,8 +359,8 @@ void supervisor_actor::tick() {
 }
 
 void supervisor_actor::end_silent(instant now) {
-  while (!silences_.empty() && silences_.begin()->first <= now) {
-    auto& e = *silences_.begin()->second;
+  while (!silences_.empty() && silences_.begin()->at <= now) {
+    auto& e = *silences_.begin()->whose;
     silences_.erase(silences_.begin());
     e.silence.reset();
     const auto deadline = e.what.spec->progress_deadline;
@@ -381,14 +382,14 @@ void supervisor_actor::listen(entry& e) {
   const auto* c = core_.find(e.id());
   if (c == nullptr || c->state != child_state::running) return;
   e.silence = e.record->last_progress() + e.what.spec->progress_deadline + std::chrono::milliseconds(1);
-  silences_.emplace(*e.silence, &e);
+  silences_.insert({*e.silence, e.handle.id(), &e});
 }
 
 // One alarm for whatever comes first: a deadline of the core's, or a child's silence.
 void supervisor_actor::arm() {
   if (closed_) return;
   auto next = core_.next_tick(now());
-  if (!silences_.empty() && (!next || silences_.begin()->first < *next)) next = silences_.begin()->first;
+  if (!silences_.empty() && (!next || silences_.begin()->at < *next)) next = silences_.begin()->at;
   if (!next || (armed_ && *armed_ <= *next)) return;
   armed_ = next;
   parts().world->at(*next, address());

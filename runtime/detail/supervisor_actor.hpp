@@ -19,6 +19,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -80,6 +81,16 @@ class supervisor_actor final : public caf::event_based_actor {
     }
   };
 
+  // When a child counts as hung; of equal times the older actor's comes first.
+  struct silence {
+    instant at;
+    caf::actor_id actor;
+    entry* whose;
+    bool operator<(const silence& other) const noexcept {
+      return std::tie(at, actor) < std::tie(other.at, other.actor);
+    }
+  };
+
   void begin();
   void begin_dynamic(std::vector<child_rules>& first);
   [[nodiscard]] planned_child make_dynamic(const std::string& argument, std::string id) const;
@@ -120,7 +131,7 @@ class supervisor_actor final : public caf::event_based_actor {
   supervisor_core core_;
   std::unordered_map<std::string_view, std::unique_ptr<entry>> entries_;  // the keys are the specs' own
   std::unordered_map<caf::actor_id, entry*> by_actor_;
-  std::set<std::pair<instant, entry*>> silences_;
+  std::set<silence> silences_;
   std::unordered_map<std::string, std::string> last_words_;  // of the last forgotten children
   std::deque<std::string> forgotten_;                        // their ids, oldest first
   std::uint32_t numbered_ = 0;                               // dynamic children without an id of their own
