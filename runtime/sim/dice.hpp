@@ -11,6 +11,7 @@ class dice {
  public:
   explicit dice(std::uint64_t seed) noexcept : state_(seed) {}
 
+  /// The next 64 random bits.
   std::uint64_t roll() noexcept {
     auto z = state_ += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
