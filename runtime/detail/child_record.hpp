@@ -79,6 +79,10 @@ struct child_record {
   const std::uint64_t incarnation;
   const std::shared_ptr<detail::node_parts> parts;
 
+  /// Which life of its supervisor it belongs to; 0 for the root.
+  [[nodiscard]] std::uint64_t supervisor_incarnation() const noexcept {
+    return supervisor_ == nullptr ? 0 : supervisor_->incarnation;
+  }
   /// Whether it, or a supervisor above it, has been declared dead: what is below a dead supervisor is replaced with it.
   [[nodiscard]] bool fenced() const noexcept {
     for (const auto* r = this; r != nullptr; r = r->supervisor_.get())

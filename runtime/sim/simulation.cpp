@@ -1,4 +1,5 @@
 #include <planaria/runtime/deadline.hpp>
+#include <planaria/runtime/detail/down_reason.hpp>
 #include <planaria/runtime/sim/simulation.hpp>
 #include <planaria/runtime/sim/world.hpp>
 
@@ -15,12 +16,31 @@ void simulation::pass(std::chrono::milliseconds time) {
 }
 
 bool simulation::until(std::chrono::milliseconds time, const std::function<bool()>& ready) {
-  return world_->poll(world_->now() + bounded(time), ready);
+  const bool done = world_->poll(world_->now() + bounded(time), ready);
+  world_->verify();
+  return done;
 }
 
-bool simulation::turn(std::chrono::milliseconds longest) { return world_->turn(world_->now() + bounded(longest)); }
+bool simulation::turn(std::chrono::milliseconds longest) {
+  const bool acted = world_->turn(world_->now() + bounded(longest));
+  world_->verify();
+  return acted;
+}
+
+
+void simulation::launch(std::function<void()> body) {
+  ++*launched_;
+  world_->launch([run = std::move(body), where = world_.get(), running = launched_] {
+    if (const auto failed = detail::run_guarded(run)) where->fail(detail::to_ending(failed).text);
+    --*running;
+  });
+}
+
+bool simulation::idle() const noexcept { return *launched_ == 0; }
+
 void simulation::check(std::function<void()> check) { world_->check(std::move(check)); }
 void simulation::fail(const std::string& why) { world_->fail(why); }
+void simulation::verify() { world_->verify(); }
 dice& simulation::dice() noexcept { return dice_; }
 std::uint64_t simulation::seed() const noexcept { return seed_; }
 void simulation::set_weather(const weather& next) { world_->set_weather(next); }

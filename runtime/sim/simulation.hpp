@@ -3,6 +3,7 @@
 #include <planaria/runtime/sim/dice.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -68,18 +69,26 @@ class simulation {
   /// Where nodes run.
   [[nodiscard]] std::shared_ptr<detail::environment> environment() const;
 
-  /// Lets time pass. Errors: violation, as all that lets others act.
+  /// Lets time pass; of a launched body too, as until(). Errors: violation, as all that lets others act.
   void pass(std::chrono::milliseconds time);
   /// Lets the others act until `ready`; false when the time is over before.
   [[nodiscard]] bool until(std::chrono::milliseconds time, const std::function<bool()>& ready);
   /// Lets one of the others act. False when nobody can before more than `longest` has passed.
   bool turn(std::chrono::milliseconds longest);
 
+  /// Runs a body beside the driver, which takes turns with the actors and may wait in a node's calls as the driver does.
+  /// What it throws is a violation. It ends before what it uses does: see idle().
+  void launch(std::function<void()> body);
+  /// Whether every body that was launched has ended.
+  [[nodiscard]] bool idle() const noexcept;
+
   /// Calls `check` after every turn; it throws violation, or calls fail(), when a property does not hold.
   void check(std::function<void()> check);
-  /// Says that a property does not hold, from within an actor too: the turn is the last, and the call that let it
-  /// happen throws violation. The first one counts.
+  /// Says that a property does not hold, from within an actor too. The first one counts: the trace ends with it, and
+  /// the driver's next call of pass(), until(), turn() or verify() throws it, once; what follows is clearing up.
   void fail(const std::string& why);
+  /// Throws what has failed, if anything has: for what goes wrong in a node's calls or its end, which throw no violation.
+  void verify();
 
   /// The choices that are the driver's, from the same seed but apart from the world's own.
   [[nodiscard]] sim::dice& dice() noexcept;
@@ -97,6 +106,7 @@ class simulation {
   const std::shared_ptr<sim::world> world_;
   sim::dice dice_;
   const std::uint64_t seed_;
+  const std::shared_ptr<std::size_t> launched_ = std::make_shared<std::size_t>(0);  // and not yet ended
 };
 
 }  // namespace planaria::sim

@@ -144,21 +144,19 @@ void world::drain(const caf::actor_system& whose) {
 }
 
 bool world::turn(instant limit) {
+  if (turns_ >= last_turn_ && failure_.empty())
+    fail("no end after " + std::to_string(turns_) + " turns: it hangs, or runs in circles");
   if (turns_ >= last_turn_) {
-    if (failure_.empty()) fail("no end after " + std::to_string(turns_) + " turns: it hangs, or runs in circles");
-    raise();
     now_ = std::max(now_, limit);
     return false;
   }
   ++turns_;
   const bool acted = act(limit);
-  check_all();
-  raise();
+  if (failure_.empty()) check_all();
   return acted;
 }
 
 void world::check_all() {
-  if (!failure_.empty()) return;
   try {
     for (const auto& check : checks_) check();
   } catch (const violation& found) {
@@ -166,18 +164,18 @@ void world::check_all() {
   }
 }
 
-// Once, to the driver: it then clears up, which needs turns too.
-void world::raise() {
-  if (failure_.empty() || raised_) return;
-  raised_ = true;
-  last_turn_ = turns_ + options_.most_turns;
-  throw violation(failure_);
-}
-
+// Clearing up needs turns too.
 void world::fail(const std::string& why) {
   if (!failure_.empty()) return;
-  failure_ = why;
   note("VIOLATION: " + why);
+  failure_ = why;
+  last_turn_ = turns_ + options_.most_turns;
+}
+
+void world::verify() {
+  if (failure_.empty() || raised_ || fiber::current() != nullptr) return;
+  raised_ = true;
+  throw violation(failure_);
 }
 
 bool world::act(instant limit) {
@@ -274,7 +272,7 @@ std::string world::name_of(caf::resumable* job) const {
 }
 
 void world::note(const std::string& line) {
-  if (options_.traced) trace_.push_back(line);
+  if (traced() && failure_.empty()) trace_.push_back(line);
 }
 
 }  // namespace planaria::sim

@@ -47,10 +47,12 @@ class world final : public detail::environment {
   /// Runs everything that is left of a system that ends; nothing of it is late any more.
   void drain(const caf::actor_system& whose);
 
-  /// Lets one act; false when nobody can by `limit`, which it is then. Errors: violation.
+  /// Lets one act; false when nobody can by `limit`, which it is then.
   bool turn(detail::instant limit);
 
   void fail(const std::string& why);
+  /// Throws the violation, once, if there is one and this is the driver.
+  void verify();
   void check(std::function<void()> check) { checks_.push_back(std::move(check)); }
   void set_weather(const weather& next) { weather_ = next; }
   void note(const std::string& line);
@@ -77,7 +79,6 @@ class world final : public detail::environment {
   void run(caf::resumable* job);
   void run(const std::shared_ptr<fiber>& one);
   void check_all();
-  void raise();
   [[nodiscard]] std::vector<std::shared_ptr<fiber>> ready_fibers();
   [[nodiscard]] std::chrono::nanoseconds up_to(std::chrono::microseconds most);
   [[nodiscard]] std::string name_of(caf::resumable* job) const;
@@ -97,7 +98,7 @@ class world final : public detail::environment {
   std::uint64_t turns_ = 0;
   std::uint64_t fibers_made_ = 0;
   std::string failure_;
-  bool raised_ = false;  // the failure has been thrown: what follows is clearing up
+  bool raised_ = false;  // the failure has been thrown
   std::uint64_t last_turn_;
 };
 
