@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,5 +36,17 @@ struct inspect_arguments {
 void add_inspect(CLI::App& app, inspect_arguments& to);
 /// Prints a run directory's supervision tree, snapshots and events, also beside a live run; returns the exit code.
 int run_inspect(const inspect_arguments& arguments);
+
+/// What `planaria sim` was asked for.
+struct sim_arguments {
+  std::vector<std::string> suites;
+  std::string seeds = "1..1000";
+  std::size_t threads = 0;
+  std::string trace;
+  bool list = false;
+};
+void add_sim(CLI::App& app, sim_arguments& to);
+/// Simulates the suites with every seed; returns the exit code: 1 when a property did not hold.
+int run_sim(const sim_arguments& arguments);
 
 }  // namespace planaria::apps

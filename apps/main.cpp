@@ -33,11 +33,15 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   planaria::apps::train_arguments train;
   planaria::apps::inspect_arguments inspect;
+  planaria::apps::sim_arguments simulate;
   planaria::apps::add_train(app, train);
   planaria::apps::add_inspect(app, inspect);
+  planaria::apps::add_sim(app, simulate);
   try {
     app.parse(argc, argv);
-    return app.got_subcommand("train") ? planaria::apps::run_train(train) : planaria::apps::run_inspect(inspect);
+    if (app.got_subcommand("train")) return planaria::apps::run_train(train);
+    if (app.got_subcommand("sim")) return planaria::apps::run_sim(simulate);
+    return planaria::apps::run_inspect(inspect);
   } catch (const CLI::ParseError& bad) {
     return app.exit(bad) == 0 ? 0 : 2;
   } catch (const planaria::error& refused) {

@@ -195,6 +195,8 @@ caf::actor node::impl::supervisor_at(std::string_view path) {
   if (!actor)
     throw error(errc::not_found, path.empty() ? std::string("the node has no living root")
                                               : "no supervisor lives at \"" + std::string(path) + "\"");
+  if (dynamic_cast<supervisor_actor*>(caf::actor_cast<caf::abstract_actor*>(actor)) == nullptr)
+    throw error(errc::invalid_input, "\"" + std::string(path) + "\" is no supervisor: it has no children");
   return actor;
 }
 

@@ -48,6 +48,7 @@ caf::behavior supervisor_actor::make_behavior() {
   return {
       [this](ready_atom, caf::actor_id whose) { child_ready(whose); },
       [this](supervisor_command& command) {
+        if (replaced()) return;
         command.run(*this);
         pump();
       },
@@ -144,11 +145,19 @@ void supervisor_actor::pump() {
   pumping_ = true;
   for (auto actions = core_.take_actions(); !actions.empty(); actions = core_.take_actions())
     for (const auto& action : actions) {
+      if (replaced()) return;
       perform(action);
       if (closed_) return;
     }
   pumping_ = false;
   arm();
+}
+
+// The one above it is dead: it will be told to end, and until then must not act beside its successor.
+bool supervisor_actor::replaced() {
+  if (closed_ || !context_.fenced()) return closed_;
+  end({false, errc::fenced, context_.path() + ": it has been replaced"});
+  return true;
 }
 
 void supervisor_actor::perform(const core_action& action) {
@@ -232,6 +241,7 @@ void supervisor_actor::request_info(entry& e) {
 }
 
 void supervisor_actor::child_ready(caf::actor_id whose) {
+  if (replaced()) return;
   const auto found = by_actor_.find(whose);
   if (found == by_actor_.end()) return;
   core_.started(found->second->id(), now());
@@ -242,7 +252,11 @@ void supervisor_actor::started(entry& e) {
   // It can have died, or been told to end, by what was done since.
   if (!e.record) return;
   e.record->progress();
-  parts().registry.bind(e.name, e.handle, e.incarnation);
+  {
+    const auto held = e.record->hold_fence();
+    if (e.record->fenced()) return;
+    parts().registry.bind(e.name, e.handle, e.incarnation);
+  }
   parts().events.record(std::exchange(e.died, false) ? event_kind::respawned : event_kind::started, e.name.path(),
                         e.incarnation);
   try_keep(e);
@@ -255,6 +269,7 @@ void supervisor_actor::started(entry& e) {
 }
 
 void supervisor_actor::down(const caf::down_msg& message) {
+  if (replaced()) return;
   const auto found = by_actor_.find(message.source.id());
   if (found == by_actor_.end()) return;
   auto& e = *found->second;
@@ -350,6 +365,7 @@ void supervisor_actor::end(const ending& how) {
 }
 
 void supervisor_actor::tick() {
+  if (replaced()) return;
   const auto at = now();
   // An earlier alarm than the one that counts, superseded while it was under way, changes nothing.
   if (armed_ && at >= *armed_) armed_.reset();

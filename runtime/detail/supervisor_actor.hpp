@@ -97,6 +97,8 @@ class supervisor_actor final : public caf::event_based_actor {
   entry& adopt(planned_child what, bool numbered = false);
   void add_entry(planned_child what, bool numbered, const answer& to);
   void pump();
+  /// Whether it has ended, or ends now because a supervisor above it has been declared dead.
+  bool replaced();
   void perform(const core_action& action);
   void perform(const core_action& action, entry& e);
   void start(entry& e);

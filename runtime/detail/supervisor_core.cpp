@@ -279,7 +279,9 @@ void supervisor_core::start_failed(child& c, const ending& how, instant now) {
   actions_.push_back({core_action::kind::start_failed, c.rules.id, how});
   if (!asked && beginning_ && !dynamic()) {
     enter(c, child_state::stopped);
-    end_with({false, how.code, "the child \"" + c.rules.id + "\" could not be started: " + how.text}, now);
+    // That a child has given up is no reason to give up: whoever started this one starts it again.
+    const auto code = how.code == errc::limit_reached ? errc::user_error : how.code;
+    end_with({false, code, "the child \"" + c.rules.id + "\" could not be started: " + how.text}, now);
   } else if (!asked) {
     if (note_failure(c, how)) restart_after(c, how, now);
   } else if (c.added) {

@@ -1,32 +1,88 @@
 #include <planaria/runtime/sim/fiber.hpp>
 
+#include <thread>
+#include <utility>
+#include <vector>
+
 namespace planaria::sim {
 namespace {
 
 thread_local fiber* running = nullptr;
 
+// A thread that carries one fiber after another: to make a thread takes longer than most bodies do. Those that rest
+// are there for the next fiber of any world, and end with the process.
+class carrier {
+ public:
+  using task = std::function<void(carrier&)>;
+
+  static void run(task what) {
+    carrier* by = nullptr;
+    {
+      const std::lock_guard lock(resting().mutex);
+      auto& free = resting().carriers;
+      if (!free.empty()) {
+        by = free.back();
+        free.pop_back();
+      }
+    }
+    if (by == nullptr) by = new carrier;
+    by->next_ = std::move(what);
+    by->begin_.release();
+  }
+
+  // Of the task that it runs, as the last but the return: the next one may be handed to it from then on.
+  void rest() {
+    const std::lock_guard lock(resting().mutex);
+    resting().carriers.push_back(this);
+  }
+
+ private:
+  struct pool {
+    std::mutex mutex;
+    std::vector<carrier*> carriers;
+  };
+
+  // Never destroyed: threads rest in it to the last.
+  static pool& resting() {
+    static auto* all = new pool;
+    return *all;
+  }
+
+  carrier() {
+    std::thread([this] {
+      while (true) {
+        begin_.acquire();
+        const auto now = std::exchange(next_, nullptr);
+        now(*this);
+      }
+    }).detach();
+  }
+
+  baton begin_{0};
+  task next_;
+};
+
 }  // namespace
 
 fiber::fiber(std::uint64_t number, std::function<void()> body, std::shared_ptr<baton> driver)
     : number_(number), driver_(std::move(driver)) {
-  thread_ = std::thread([this, run = std::move(body), mine = mine_]() mutable {
+  carrier::run([this, run = std::move(body), mine = mine_](carrier& by) mutable {
     mine->acquire();
     running = this;
     run();
     // What the body holds ends with it, before the others go on.
     run = nullptr;
+    running = nullptr;
     done_ = true;
-    driver_->release();
+    by.rest();
+    // The fiber can end as soon as the driver goes on.
+    const auto next = driver_;
+    next->release();
   });
 }
 
 // One that never ends keeps its thread, which then waits for ever for a baton that nobody holds.
-fiber::~fiber() {
-  if (done_)
-    thread_.join();
-  else
-    thread_.detach();
-}
+fiber::~fiber() = default;
 
 fiber* fiber::current() noexcept { return running; }
 

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <semaphore>
 #include <string>
-#include <thread>
 
 namespace planaria::sim {
 
@@ -15,7 +14,7 @@ namespace planaria::sim {
 using baton = std::binary_semaphore;
 inline std::shared_ptr<baton> make_baton() { return std::make_shared<baton>(0); }
 
-/// A body that may wait, on a thread of its own which runs only while the world's driver lets it.
+/// A body that may wait, on a thread that is its own meanwhile and runs only while the world's driver lets it.
 class fiber {
  public:
   /// `driver` is where the baton goes back to.
@@ -47,7 +46,6 @@ class fiber {
   detail::instant until_{};
   bool waits_ = false;
   bool done_ = false;
-  std::thread thread_;
 };
 
 }  // namespace planaria::sim

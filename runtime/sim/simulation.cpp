@@ -27,7 +27,6 @@ bool simulation::turn(std::chrono::milliseconds longest) {
   return acted;
 }
 
-
 void simulation::launch(std::function<void()> body) {
   ++*launched_;
   world_->launch([run = std::move(body), where = world_.get(), running = launched_] {

@@ -76,8 +76,8 @@ class simulation {
   /// Lets one of the others act. False when nobody can before more than `longest` has passed.
   bool turn(std::chrono::milliseconds longest);
 
-  /// Runs a body beside the driver, which takes turns with the actors and may wait in a node's calls as the driver does.
-  /// What it throws is a violation. It ends before what it uses does: see idle().
+  /// Runs a body beside the driver, which takes turns with the actors and may wait in a node's calls as the driver
+  /// does. What it throws is a violation. It ends before what it uses does: see idle().
   void launch(std::function<void()> body);
   /// Whether every body that was launched has ended.
   [[nodiscard]] bool idle() const noexcept;
@@ -87,7 +87,8 @@ class simulation {
   /// Says that a property does not hold, from within an actor too. The first one counts: the trace ends with it, and
   /// the driver's next call of pass(), until(), turn() or verify() throws it, once; what follows is clearing up.
   void fail(const std::string& why);
-  /// Throws what has failed, if anything has: for what goes wrong in a node's calls or its end, which throw no violation.
+  /// Throws what has failed, if anything has: for what goes wrong in a node's calls or its end, which throw no
+  /// violation.
   void verify();
 
   /// The choices that are the driver's, from the same seed but apart from the world's own.

@@ -143,6 +143,21 @@ TEST_CASE("stopping a supervisor stops what is below it") {
   CHECK(n.find("s/a").incarnation() == 2);
 }
 
+TEST_CASE("a worker has no children: requests that name it as a supervisor are refused") {
+  node n(quiet());
+  n.start(puppet("a"));
+  for (const auto& ask : std::vector<std::function<void()>>{
+           [&] { n.start(puppet("b"), "a"); }, [&] { n.stop("a/b"); }, [&] { n.restart("a/b"); },
+           [&] { n.remove("a/b"); }, [&] { static_cast<void>(n.children("a")); },
+           [&] { static_cast<void>(n.count("a")); }, [&] { n.start_dynamic("a", "b"); },
+           [&] { n.wait("a/b", patience); }, [&] { static_cast<void>(n.spec("a/b")); }}) {
+    const auto why = refused(ask);
+    CHECK(why.code == errc::invalid_input);
+    CHECK(why.text == "\"a\" is no supervisor: it has no children");
+  }
+  CHECK(n.find("a").incarnation() == 1);
+}
+
 TEST_CASE("wait returns the last reason of a child that has ended for good") {
   node n(quiet());
   n.start(with(puppet("good"), restart::transient));

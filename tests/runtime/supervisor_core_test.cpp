@@ -37,6 +37,12 @@ TEST_CASE("a failed first start stops those before it in reverse order and ends 
   CHECK(s.last_text == "the child \"c\" could not be started: no weights");
 }
 
+TEST_CASE("that a child gave up in its first start is no reason for its supervisor to give up") {
+  stage s;
+  s.begin({rules("below")});
+  CHECK(s.down("below", {false, errc::limit_reached, "more than 1 restarts"}) == "start_failed below, end user_error");
+}
+
 TEST_CASE("an init that misses its start deadline is abandoned and fails the start") {
   stage s;
   auto slow = rules("a");

@@ -1,6 +1,8 @@
 #pragma once
 
-#include <planaria/runtime/sim/simulation.hpp>
+#include <planaria/runtime/sim/runner.hpp>
+
+#include <vector>
 
 namespace planaria::sim {
 
@@ -8,8 +10,7 @@ namespace planaria::sim {
 /// tree_board names.
 void run_tree(simulation& world);
 
-/// Clients that count through refs over a network that loses, doubles and delays, to servers that die: every number is
-/// applied exactly once, and in order.
-void run_delivery(simulation& world);
+/// The suites of the runtime.
+[[nodiscard]] const std::vector<suite>& runtime_suites();
 
 }  // namespace planaria::sim

@@ -82,7 +82,8 @@ bool tree_board::stands_later(const std::string& path, const std::string& than) 
 
 void tree_board::asked_to_stop(const child_context& me) {
   const auto& one = life_of(me);
-  if (touched_.contains(me.path())) return;
+  // A supervisor that was killed in the middle of it has a successor, whose children are no concern of its own.
+  if (touched_.contains(me.path()) || me.fenced()) return;
   for (const auto& [path, lives] : acting_) {
     const bool acts = std::any_of(lives.begin(), lives.end(), [](const life* other) { return other->acts(); });
     if (acts && stands_later(path, one.me.path()))
@@ -92,8 +93,7 @@ void tree_board::asked_to_stop(const child_context& me) {
 
 void tree_board::wrote(const child_context& me) {
   auto& last = writers_[me.path()];
-  if (me.incarnation() < last)
-    fail("no-zombie", named(me) + " has written after incarnation " + std::to_string(last));
+  if (me.incarnation() < last) fail("no-zombie", named(me) + " has written after incarnation " + std::to_string(last));
   last = me.incarnation();
 }
 
@@ -112,10 +112,11 @@ void tree_board::saw(const event& one) {
   deaths_[parent_of(one.path)].push_back(detail::instant(std::chrono::nanoseconds(one.ticks)));
   const auto* whose = find(one.path, one.incarnation);
   if (whose == nullptr) return;
-  const bool late = one.reason.find("deadline") != std::string::npos;
-  if (one.kind == event_kind::start_failed && !whose->thrown.empty() && one.reason != whose->thrown && !late)
-    fail("reason", named(whose->me) + " threw \"" + whose->thrown + "\", but its start failed with \"" + one.reason +
-                       "\"");
+  const bool earlier = one.reason == "init missed its deadline" || one.reason == "stopped before it had started" ||
+                       one.reason == "killed";
+  if (one.kind == event_kind::start_failed && !whose->thrown.empty() && one.reason != whose->thrown && !earlier)
+    fail("reason",
+         named(whose->me) + " threw \"" + whose->thrown + "\", but its start failed with \"" + one.reason + "\"");
   check_restarts(one, *whose);
 }
 
@@ -211,8 +212,8 @@ std::optional<std::string> tree_board::incomplete(const child_view& tree) const 
 }
 
 std::size_t tree_board::living() const {
-  return static_cast<std::size_t>(
-      std::count_if(lives_.begin(), lives_.end(), [](const auto& one) { return !one.second.ended && one.second.inited; }));
+  return static_cast<std::size_t>(std::count_if(
+      lives_.begin(), lives_.end(), [](const auto& one) { return !one.second.ended && one.second.inited; }));
 }
 
 }  // namespace planaria::sim

@@ -84,8 +84,7 @@ tree_shape draw_tree(dice& chance) {
 }
 
 tree_shape::worker draw_worker(dice& chance, std::string path) {
-  tree_shape::worker one{
-      .path = std::move(path), .restart = draw_restart(chance), .shutdown = draw_shutdown(chance)};
+  tree_shape::worker one{.path = std::move(path), .restart = draw_restart(chance), .shutdown = draw_shutdown(chance)};
   one.computes = chance.chance(0.25);
   if (chance.chance(0.3)) one.progress_deadline = std::chrono::milliseconds(chance.between(60, 150));
   return one;

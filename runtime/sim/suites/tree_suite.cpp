@@ -51,7 +51,8 @@ void torment(tree_run& run) {
     run.world.pass(while_away(run.world));
     const auto path = chance.chance(0.02) ? std::string() : chance.pick(run.paths);
     const auto name = run.node.find(path);
-    switch (run.shape.supervisors.contains(path) || path.empty() ? 0 : chance.below(5)) {
+    const bool listens = !path.empty() && !run.shape.supervisors.contains(path) && !run.mood->bodies.contains(path);
+    switch (listens ? chance.below(5) : 0) {
       case 0:
       case 1: static_cast<void>(run.node.kill(path)); break;
       case 2: static_cast<void>(name.send(crash_atom::value)); break;
@@ -81,8 +82,9 @@ void request(tree_run& run) {
       default: run.node.start_dynamic(path, fresh, fresh); break;
     }
   } catch (const error& refused) {
-    if (refused.code() == errc::timeout && refused.what() != std::string("init missed its deadline"))
-      run.world.fail("deadline: " + std::string(refused.what()));
+    const std::string why = refused.what();
+    if (refused.code() == errc::timeout && why.find("init missed its deadline") == std::string::npos)
+      run.world.fail("deadline: " + why);
   }
   if (what < 4) run.mood->board->answered(path);
 }
@@ -139,7 +141,11 @@ void run_tree(simulation& world) {
   world.set_weather(draw_weather(world.dice()));
   auto run = std::make_shared<tree_run>(world);
   const auto mood = run->mood;
-  const auto seen = run->node.events().subscribe([mood](const event& one) { mood->board->saw(one); });
+  const auto seen = run->node.events().subscribe([mood, &world](const event& one) {
+    world.note(std::string(to_string(one.kind)) + " " + one.path + "#" + std::to_string(one.incarnation) + " " +
+               one.reason);
+    mood->board->saw(one);
+  });
   world.check([mood, watched = std::weak_ptr(run)] {
     if (const auto lives = watched.lock()) mood->board->check(lives->node);
   });

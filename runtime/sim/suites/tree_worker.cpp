@@ -95,12 +95,9 @@ class worker final : public caf::event_based_actor {
     if (fate_.begins == fate::beginning::prompt) begin();
     if (fate_.begins == fate::beginning::slow) delayed_send(this, fate_.start, started_atom::value);
     return {
-        [this](started_atom) { begin(); },
-        [this](crash_atom) { throw std::runtime_error(words(me_, "crashes")); },
-        [this](finish_atom) { quit(); },
-        [this](silence_atom) { silent_ = true; },
-        [this](beat_atom) { beat(); },
-        [this](stopped_atom) { quit(caf::exit_reason::user_shutdown); },
+        [this](started_atom) { begin(); }, [this](crash_atom) { throw std::runtime_error(words(me_, "crashes")); },
+        [this](finish_atom) { quit(); },   [this](silence_atom) { silent_ = true; },
+        [this](beat_atom) { beat(); },     [this](stopped_atom) { quit(caf::exit_reason::user_shutdown); },
     };
   }
 
@@ -155,6 +152,7 @@ void compute(const child_context& me, const std::shared_ptr<tree_mood>& mood) {
 }
 
 child_spec make_body(const tree_shape::worker& what, const std::shared_ptr<tree_mood>& mood) {
+  mood->bodies.insert(what.path);
   auto spec = compute_child(
       what.path, [mood](const child_context& me) { compute(me, mood); }, [](const child_context&) {});
   spec.start = [mood, start = spec.start](caf::actor_system& system, const child_context& me) {

@@ -8,6 +8,8 @@
 #include <caf/atom.hpp>
 
 #include <memory>
+#include <set>
+#include <string>
 
 namespace planaria::sim {
 
@@ -20,7 +22,8 @@ using silence_atom = caf::atom_constant<caf::atom("silence")>;
 struct tree_mood {
   std::shared_ptr<tree_board> board;
   dice chance;
-  bool calm = false;  ///< from then on they start, work and stop as they should
+  bool calm = false;                  ///< from then on they start, work and stop as they should
+  std::set<std::string> bodies = {};  ///< paths of compute children, which understand no messages
 };
 
 /// The worker as a child: it tells the board what it does, and misbehaves by chance until all is calm. It fails in its
