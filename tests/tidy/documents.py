@@ -90,3 +90,31 @@ def check_config_keys(tree):
         yield Problem(GUIDE, 1, "config-key", f"does not tell of the key '{key}'")
     for key in sorted(set(told) - known):
         yield Problem(GUIDE, told[key], "config-key", f"there is no key '{key}'")
+
+
+RULE = re.compile(r'PLANARIA_CONFORMANCE\(\s*"([^"]+)",\s*((?:"[^"]*"\s*)+)\)')
+CONTRACT = "docs/supervision.md"
+
+
+def check_conformance(tree):
+    """Every rule that a conformance case holds is in the contract's table, in its words, and every rule there is held."""
+    if not (tree.root / CONTRACT).is_file():
+        return
+    contract = tree.text(CONTRACT)
+    told = {}
+    begin = max(contract.find("## Rule by rule"), 0)
+    for row in re.compile(r"^\| `([a-z0-9-]+)` \| (.+?) \|", re.MULTILINE).finditer(contract, begin):
+        told[row.group(1)] = (row.group(2), _line(contract, row.start()))
+    held = {}
+    for path in tree.cpp(under=("tests/conformance",)):
+        for case in RULE.finditer(tree.text(path)):
+            name, words = case.group(1), "".join(re.findall(r'"([^"]*)"', case.group(2)))
+            if name in held:
+                yield Problem(path, _line(tree.text(path), case.start()), "conformance", f"a second case '{name}'")
+            held[name] = words
+            if name not in told:
+                yield Problem(CONTRACT, 1, "conformance", f"does not tell of the rule '{name}'")
+            elif told[name][0] != words:
+                yield Problem(CONTRACT, told[name][1], "conformance", f"the case '{name}' says: {words}")
+    for name in sorted(set(told) - set(held)):
+        yield Problem(CONTRACT, told[name][1], "conformance", f"no case holds the rule '{name}'")

@@ -29,6 +29,7 @@ RULES = (
     documents.check_links,
     documents.check_snippets,
     documents.check_config_keys,
+    documents.check_conformance,
 )
 EXCEPTIONS = "tests/tidy/exceptions.txt"
 
