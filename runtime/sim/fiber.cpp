@@ -81,9 +81,6 @@ fiber::fiber(std::uint64_t number, std::function<void()> body, std::shared_ptr<b
   });
 }
 
-// One that never ends keeps its thread, which then waits for ever for a baton that nobody holds.
-fiber::~fiber() = default;
-
 fiber* fiber::current() noexcept { return running; }
 
 void fiber::resume() {

@@ -15,11 +15,11 @@ using baton = std::binary_semaphore;
 inline std::shared_ptr<baton> make_baton() { return std::make_shared<baton>(0); }
 
 /// A body that may wait, on a thread that is its own meanwhile and runs only while the world's driver lets it.
+/// One that never ends keeps its thread, which then waits for ever for a baton that nobody holds.
 class fiber {
  public:
   /// `driver` is where the baton goes back to.
   fiber(std::uint64_t number, std::function<void()> body, std::shared_ptr<baton> driver);
-  ~fiber();
   fiber(const fiber&) = delete;
   fiber& operator=(const fiber&) = delete;
 

@@ -1,4 +1,5 @@
 // Every refusal: exit code 2, a message with what, where and why, and nothing created or lost.
+#include "../file_content.hpp"
 #include "training.hpp"
 
 using namespace planaria::testing;
@@ -15,11 +16,6 @@ void refused(const training& job, std::vector<std::string> more, std::initialize
 }
 
 void write(const fs::path& to, const std::string& content) { std::ofstream(to, std::ios::binary) << content; }
-
-std::string content_of(const fs::path& from) {
-  std::ifstream in(from, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 }  // namespace
 

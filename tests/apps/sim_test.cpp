@@ -1,4 +1,5 @@
 // `planaria sim`: many seeds of real actors in simulated worlds.
+#include "../file_content.hpp"
 #include "training.hpp"
 
 using namespace planaria::testing;
@@ -9,11 +10,6 @@ outcome sim(std::vector<std::string> more) {
   std::vector<std::string> command{PLANARIA_PROGRAM, "sim"};
   command.insert(command.end(), more.begin(), more.end());
   return run(std::move(command));
-}
-
-std::string content_of(const std::filesystem::path& from) {
-  std::ifstream in(from);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 }  // namespace

@@ -45,11 +45,8 @@ PLANARIA_CONFORMANCE("terminate-temporary", "a temporary child that is stopped i
 }
 
 PLANARIA_CONFORMANCE("terminate-in-pause", "a child that is stopped while it waits for its restart is not restarted") {
-  supervisor_options slow{.intensity = 5};
-  slow.backoff.initial = 1h;
-  s.node().start(supervisor("s", slow, {s.worker("a")}));
-  s.tell("s/a", crash_atom::value);
-  REQUIRE(s.happens(event_kind::detected, "s/a"));
+  s.node().start(supervisor("s", long_pauses(), {s.worker("a")}));
+  s.die("s/a");
   CHECK(s.status("s/a") == child_status::restarting);
   s.node().stop("s/a");
   CHECK(s.status("s/a") == child_status::stopped);
@@ -66,11 +63,8 @@ PLANARIA_CONFORMANCE("restart-child",
 }
 
 PLANARIA_CONFORMANCE("restart-child-in-pause", "a child that waits for its restart cannot be started by request") {
-  supervisor_options slow{.intensity = 5};
-  slow.backoff.initial = 1h;
-  s.node().start(supervisor("s", slow, {s.worker("a")}));
-  s.tell("s/a", crash_atom::value);
-  REQUIRE(s.happens(event_kind::detected, "s/a"));
+  s.node().start(supervisor("s", long_pauses(), {s.worker("a")}));
+  s.die("s/a");
   CHECK(refused([&] { s.node().restart("s/a"); }).code == errc::invalid_input);
   CHECK(refused([&] { s.node().remove("s/a"); }).code == errc::invalid_input);
 }
@@ -112,11 +106,8 @@ PLANARIA_CONFORMANCE("count-children", "specs, those that live, supervisors and 
 
 PLANARIA_CONFORMANCE("count-restarting",
                      "a child that waits for its restart is listed so, and does not count as living") {
-  supervisor_options slow{.intensity = 5};
-  slow.backoff.initial = 1h;
-  s.node().start(supervisor("s", slow, {s.worker("a"), s.worker("b")}));
-  s.tell("s/a", crash_atom::value);
-  REQUIRE(s.happens(event_kind::detected, "s/a"));
+  s.node().start(supervisor("s", long_pauses(), {s.worker("a"), s.worker("b")}));
+  s.die("s/a");
   CHECK(s.node().count("s").active == 1);
   CHECK(s.node().count("s").specs == 2);
   CHECK(s.status("s/a") == child_status::restarting);

@@ -26,9 +26,7 @@ PLANARIA_CONFORMANCE("backoff",
 
 PLANARIA_CONFORMANCE("progress", "a child that says no progress within its deadline is dead: fenced and replaced") {
   const auto first = std::make_shared<std::optional<child_context>>();
-  auto spec = s.worker("a", {.init = [first](const child_context& me) {
-                         if (me.incarnation() == 1) *first = me;
-                       }});
+  auto spec = s.worker("a", {.init = keep_first(first)});
   spec.progress_deadline = 60ms;
   s.node().start(supervisor("s", {.intensity = 1'000'000, .period = 1ms}, {spec}));
   REQUIRE(s.eventually([&] { return s.life("s/a") >= 2; }));
@@ -125,9 +123,7 @@ PLANARIA_CONFORMANCE("quarantine",
 
 PLANARIA_CONFORMANCE("fenced", "what is below a dead supervisor is fenced with it and can change nothing any more") {
   const auto first = std::make_shared<std::optional<child_context>>();
-  s.node().start(supervisor("top", {}, {supervisor("s", {}, {s.worker("a", {.init = [first](const child_context& me) {
-                                                                        if (me.incarnation() == 1) *first = me;
-                                                                      }})})}));
+  s.node().start(supervisor("top", {}, {supervisor("s", {}, {s.worker("a", {.init = keep_first(first)})})}));
   s.node().kill("top/s");
   REQUIRE(s.lives("top/s/a", 2));
   CHECK((*first)->fenced());

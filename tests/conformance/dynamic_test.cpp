@@ -17,7 +17,7 @@ PLANARIA_CONFORMANCE("dynamic-argument",
 }
 
 PLANARIA_CONFORMANCE("dynamic-ids", "a dynamic child without an id gets one that is never used again") {
-  s.node().start(dynamic_supervisor("s", {}, [&s](const std::string&) { return s.worker("any", restart::temporary); }));
+  s.node().start(dynamic_supervisor("s", {}, always(s.worker("any", restart::temporary))));
   texts paths;
   for (int i = 0; i < 10; ++i) {
     paths.push_back(s.node().start_dynamic("s", ""));
@@ -28,7 +28,7 @@ PLANARIA_CONFORMANCE("dynamic-ids", "a dynamic child without an id gets one that
 }
 
 PLANARIA_CONFORMANCE("dynamic-duplicate", "an id that a dynamic child has is refused for another") {
-  s.node().start(dynamic_supervisor("s", {}, [&s](const std::string&) { return s.worker("any"); }));
+  s.node().start(dynamic_supervisor("s", {}, always(s.worker("any"))));
   s.node().start_dynamic("s", "", "a");
   CHECK(refused([&] { s.node().start_dynamic("s", "", "a"); }).code == errc::already_exists);
   CHECK(s.life("s/a") == 1);
@@ -36,7 +36,7 @@ PLANARIA_CONFORMANCE("dynamic-duplicate", "an id that a dynamic child has is ref
 
 PLANARIA_CONFORMANCE("dynamic-stop",
                      "a dynamic child that is stopped, or has ended for good, is forgotten with its spec") {
-  s.node().start(dynamic_supervisor("s", {}, [&s](const std::string&) { return s.worker("any", restart::transient); }));
+  s.node().start(dynamic_supervisor("s", {}, always(s.worker("any", restart::transient))));
   s.node().start_dynamic("s", "", "a");
   s.node().start_dynamic("s", "", "b");
   s.node().stop("s/a");
@@ -47,8 +47,7 @@ PLANARIA_CONFORMANCE("dynamic-stop",
 }
 
 PLANARIA_CONFORMANCE("dynamic-fails", "a dynamic child that cannot start is refused with the reason, and not kept") {
-  s.node().start(dynamic_supervisor("s", {.intensity = 0},
-                                    [&s](const std::string&) { return s.worker("any", {.init = failing(1)}); }));
+  s.node().start(dynamic_supervisor("s", {.intensity = 0}, always(s.worker("any", {.init = failing(1)}))));
   CHECK(refused([&] { s.node().start_dynamic("s", "", "a"); }).text == "no luck");
   CHECK(s.ids("s").empty());
   CHECK(s.life("s") == 1);
@@ -64,15 +63,14 @@ PLANARIA_CONFORMANCE("dynamic-make-fails", "a function that cannot make the chil
 }
 
 PLANARIA_CONFORMANCE("dynamic-kind", "start() is refused by a dynamic supervisor, and start_dynamic() by any other") {
-  s.node().start(dynamic_supervisor("d", {}, [&s](const std::string&) { return s.worker("any"); }));
+  s.node().start(dynamic_supervisor("d", {}, always(s.worker("any"))));
   s.node().start(supervisor("s", {}, {s.worker("a")}));
   CHECK(refused([&] { s.node().start(s.worker("x"), "d"); }).says("use start_dynamic()"));
   CHECK(refused([&] { s.node().start_dynamic("s", ""); }).says("use start()"));
 }
 
 PLANARIA_CONFORMANCE("dynamic-many", "many temporary dynamic children leave nothing behind") {
-  s.node().start(dynamic_supervisor("s", {.intensity = 0},
-                                    [&s](const std::string&) { return s.worker("any", restart::temporary); }));
+  s.node().start(dynamic_supervisor("s", {.intensity = 0}, always(s.worker("any", restart::temporary))));
   texts paths;
   for (int i = 0; i < 200; ++i) paths.push_back(s.node().start_dynamic("s", ""));
   CHECK(s.node().count("s").active == 200);
@@ -82,7 +80,7 @@ PLANARIA_CONFORMANCE("dynamic-many", "many temporary dynamic children leave noth
 }
 
 PLANARIA_CONFORMANCE("dynamic-forgotten", "a dynamic supervisor that is restarted begins without children") {
-  s.node().start(dynamic_supervisor("s", {}, [&s](const std::string&) { return s.worker("any"); }));
+  s.node().start(dynamic_supervisor("s", {}, always(s.worker("any"))));
   s.node().start_dynamic("s", "", "a");
   s.node().kill("s");
   REQUIRE(s.lives("s", 2));
@@ -92,8 +90,7 @@ PLANARIA_CONFORMANCE("dynamic-forgotten", "a dynamic supervisor that is restarte
 
 PLANARIA_CONFORMANCE("dynamic-kept",
                      "one that keeps its children starts them again with it, in the order they were added") {
-  s.node().start(dynamic_supervisor(
-      "s", {}, [&s](const std::string&) { return s.worker("any"); }, dynamic_children::kept));
+  s.node().start(dynamic_supervisor("s", {}, always(s.worker("any")), dynamic_children::kept));
   for (const auto* id : {"b", "a"}) s.node().start_dynamic("s", "", id);
   s.node().kill("s");
   REQUIRE(s.lives("s", 2));

@@ -2,6 +2,15 @@
 #include "stand.hpp"
 
 namespace planaria::conformance {
+namespace {
+
+std::vector<child_spec> twenty(const stand& s) {
+  std::vector<child_spec> many;
+  for (int i = 0; i < 20; ++i) many.push_back(s.worker(std::string("w").append(std::to_string(i))));
+  return many;
+}
+
+}  // namespace
 
 PLANARIA_CONFORMANCE("intensity-0", "an intensity of 0 ends the supervisor at the first failure") {
   s.node().start(once(supervisor("s", {.intensity = 0}, {s.worker("a")})));
@@ -38,18 +47,14 @@ PLANARIA_CONFORMANCE("intensity-shared", "the restarts of all children count tog
 
 PLANARIA_CONFORMANCE("intensity-one-instant",
                      "as many failures in one instant as the intensity allows are all mended") {
-  std::vector<child_spec> many;
-  for (int i = 0; i < 20; ++i) many.push_back(s.worker("w" + std::to_string(i)));
-  s.node().start(supervisor("s", {.intensity = 20}, many));
+  s.node().start(supervisor("s", {.intensity = 20}, twenty(s)));
   for (int i = 0; i < 20; ++i) s.tell("s/w" + std::to_string(i), crash_atom::value);
   for (int i = 0; i < 20; ++i) CHECK(s.lives("s/w" + std::to_string(i), 2));
   CHECK(s.life("s") == 1);
 }
 
 PLANARIA_CONFORMANCE("intensity-one-instant-too-many", "one failure more in one instant ends the supervisor") {
-  std::vector<child_spec> many;
-  for (int i = 0; i < 20; ++i) many.push_back(s.worker("w" + std::to_string(i)));
-  s.node().start(once(supervisor("s", {.intensity = 19}, many)));
+  s.node().start(once(supervisor("s", {.intensity = 19}, twenty(s))));
   for (int i = 0; i < 20; ++i) REQUIRE(s.node().kill("s/w" + std::to_string(i)));
   CHECK(s.end_of("s").find("more than 19 restarts") != std::string::npos);
 }

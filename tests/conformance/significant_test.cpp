@@ -74,8 +74,7 @@ PLANARIA_CONFORMANCE("significant-sibling", "a significant child that is stopped
 }
 
 PLANARIA_CONFORMANCE("significant-dynamic", "a significant dynamic child ends its supervisor") {
-  s.node().start(once(dynamic_supervisor(
-      "s", any, [&s](const std::string&) { return significant(s.worker("any", restart::transient)); })));
+  s.node().start(once(dynamic_supervisor("s", any, always(significant(s.worker("any", restart::transient))))));
   s.node().start_dynamic("s", "", "a");
   s.node().start_dynamic("s", "", "b");
   s.tell("s/a", finish_atom::value);

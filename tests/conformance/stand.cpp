@@ -1,17 +1,13 @@
 #include "stand.hpp"
 
-#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <stdexcept>
 #include <utility>
 
 namespace planaria::conformance {
-namespace {
 
-constexpr std::chrono::milliseconds patience{20'000};
-
-}  // namespace
+using testing::patience;
 
 class journal {
  public:
@@ -20,20 +16,11 @@ class journal {
     lines_.push_back(std::move(line));
     change_.notify_all();
   }
-  void record(const event& one) {
-    std::lock_guard lock(mutex_);
-    events_.push_back(one);
-    change_.notify_all();
-  }
   [[nodiscard]] std::vector<std::string> lines() const {
     std::lock_guard lock(mutex_);
     return lines_;
   }
-  [[nodiscard]] std::vector<event> events() const {
-    std::lock_guard lock(mutex_);
-    return events_;
-  }
-  // Looks again at every change, and now and then, since not every change is told.
+  // Looks again at every line, and now and then, since not every change leaves one.
   bool wait(const std::function<bool()>& ready) {
     const auto deadline = std::chrono::steady_clock::now() + patience;
     while (!ready()) {
@@ -47,8 +34,7 @@ class journal {
  private:
   mutable std::mutex mutex_;
   std::condition_variable change_;
-  std::vector<std::string> lines_;  // guarded by mutex_, as all below
-  std::vector<event> events_;
+  std::vector<std::string> lines_;  // guarded by mutex_
 };
 
 stand::stand(std::optional<std::uint64_t> seed) : journal_(std::make_shared<journal>()) {
@@ -60,7 +46,6 @@ stand::stand(std::optional<std::uint64_t> seed) : journal_(std::make_shared<jour
 
 stand::~stand() {
   if (beside_.joinable()) beside_.join();
-  node_.reset();
 }
 
 void stand::beside(std::function<void()> body) {
@@ -82,11 +67,12 @@ void stand::boot() {
   if (stored_) options.storage.directory = run_dir_ / "run";
   node_ = world_ ? std::make_unique<planaria::node>(options, world_->environment())
                  : std::make_unique<planaria::node>(options);
-  static_cast<void>(node_->events().subscribe([to = journal_](const event& one) { to->record(one); }));
+  seen_.emplace(node_->events());
 }
 
 void stand::reboot() {
   stored_ = true;
+  seen_.reset();
   node_.reset();
   boot();
 }
@@ -145,6 +131,11 @@ void stand::crash(std::string_view path) {
   REQUIRE(lives(path, before + 1));
 }
 
+void stand::die(std::string_view path) {
+  tell(path, crash_atom::value);
+  REQUIRE(happens(event_kind::detected, path));
+}
+
 std::optional<child_status> stand::status(std::string_view path) {
   const auto slash = path.rfind('/');
   for (const auto& one : node().children(slash == std::string_view::npos ? "" : path.substr(0, slash)))
@@ -159,18 +150,5 @@ std::vector<std::string> stand::ids(std::string_view supervisor) {
 }
 
 std::string stand::end_of(std::string_view path) { return node().wait(path, patience); }
-
-std::size_t stand::count(event_kind kind, std::string_view path) const {
-  const auto all = journal_->events();
-  return static_cast<std::size_t>(
-      std::count_if(all.begin(), all.end(), [&](const event& one) { return one.kind == kind && one.path == path; }));
-}
-
-std::vector<std::string> stand::paths(event_kind kind) const {
-  std::vector<std::string> all;
-  for (const auto& one : journal_->events())
-    if (one.kind == kind) all.push_back(one.path);
-  return all;
-}
 
 }  // namespace planaria::conformance

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/refusal.hpp"
+#include "runtime/witness.hpp"
 #include "temporary_directory.hpp"
 
 #include <planaria/runtime/child_context.hpp>
@@ -21,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace planaria::conformance {
@@ -47,7 +49,7 @@ struct script {
   std::function<void()> when_asked = {};  ///< is called first
 };
 
-/// The lines that children leave behind, and what wakes those that wait for any change.
+/// The lines that children leave behind, which wake those that wait.
 class journal;
 
 /// A node for one case: on CAF's threads, or in a world that a seed makes.
@@ -91,6 +93,8 @@ class stand {
   }
   /// Tells it to crash and waits for its next life.
   void crash(std::string_view path);
+  /// Tells it to crash and waits until its supervisor has dealt with its first death.
+  void die(std::string_view path);
   /// How its supervisor sees it; nothing when it has no such child.
   [[nodiscard]] std::optional<child_status> status(std::string_view path);
   /// The ids of a supervisor's children, in order.
@@ -98,8 +102,8 @@ class stand {
   /// Waits for the end for good; returns its last words.
   [[nodiscard]] std::string end_of(std::string_view path);
   /// How often this has been recorded of it, and of whom it has been, in order.
-  [[nodiscard]] std::size_t count(event_kind kind, std::string_view path) const;
-  [[nodiscard]] std::vector<std::string> paths(event_kind kind) const;
+  [[nodiscard]] std::size_t count(event_kind kind, std::string_view path) const { return seen_->count(kind, path); }
+  [[nodiscard]] std::vector<std::string> paths(event_kind kind) const { return seen_->paths(kind); }
   [[nodiscard]] bool happens(event_kind kind, std::string_view path, std::size_t times = 1) {
     return eventually([&] { return count(kind, path) == times; });
   }
@@ -112,6 +116,7 @@ class stand {
   testing::temporary_directory run_dir_;
   bool stored_ = false;
   std::unique_ptr<planaria::node> node_;
+  std::optional<testing::witness> seen_;  // of this node's events; ends before it
   std::thread beside_;
 };
 
@@ -119,6 +124,14 @@ class stand {
 [[nodiscard]] inline child_spec once(child_spec spec) {
   spec.restart = restart::temporary;
   return spec;
+}
+
+/// Restarts come an hour late: a child that dies stays in its pause.
+[[nodiscard]] inline supervisor_options long_pauses() { return {.intensity = 5, .backoff = {.initial = 1h}}; }
+
+/// For dynamic_supervisor(): all children are made of this spec, whatever the argument.
+[[nodiscard]] inline auto always(child_spec spec) {
+  return [made = std::move(spec)](const std::string&) { return made; };
 }
 
 [[nodiscard]] inline child_spec stopped_by(child_spec spec, shutdown how) {
@@ -136,6 +149,14 @@ class stand {
                                                                        std::uint64_t last = ~0ull) {
   return [first, last](const child_context& me) {
     if (me.incarnation() >= first && me.incarnation() <= last) throw std::runtime_error("no luck");
+  };
+}
+
+/// An init that keeps the context of the first life, for what its zombie could do.
+[[nodiscard]] inline std::function<void(const child_context&)> keep_first(
+    const std::shared_ptr<std::optional<child_context>>& to) {
+  return [to](const child_context& me) {
+    if (me.incarnation() == 1) *to = me;
   };
 }
 

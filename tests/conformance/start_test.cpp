@@ -91,7 +91,7 @@ PLANARIA_CONFORMANCE("ignore-temporary", "a temporary child that ignores its sta
 
 PLANARIA_CONFORMANCE("ignore-dynamic", "a dynamic child that ignores its start is not kept") {
   const script shy{.init = [](const child_context&) { throw ignore("not needed"); }};
-  s.node().start(dynamic_supervisor("s", {}, [&](const std::string&) { return s.worker("any", shy); }));
+  s.node().start(dynamic_supervisor("s", {}, always(s.worker("any", shy))));
   CHECK(s.node().start_dynamic("s", "x") != "");
   CHECK(s.ids("s").empty());
 }

@@ -59,8 +59,7 @@ PLANARIA_CONFORMANCE("stop-backlog", "a request to shut down comes before the me
 }
 
 PLANARIA_CONFORMANCE("stop-dynamic", "dynamic children are asked all at once") {
-  s.node().start(
-      dynamic_supervisor("s", {}, [&s](const std::string&) { return s.worker("any", {.asked = manners::linger}); }));
+  s.node().start(dynamic_supervisor("s", {}, always(s.worker("any", {.asked = manners::linger}))));
   for (const auto* id : {"a", "b", "c"}) s.node().start_dynamic("s", "", id);
   s.node().stop("s");
   // One after the other would have them gone one by one.
@@ -72,18 +71,16 @@ PLANARIA_CONFORMANCE("stop-dynamic", "dynamic children are asked all at once") {
 }
 
 PLANARIA_CONFORMANCE("stop-dynamic-brutal", "dynamic children of brutal shutdown are killed") {
-  s.node().start(dynamic_supervisor("s", {}, [&s](const std::string&) {
-    return stopped_by(s.worker("any", {.asked = manners::stay}), shutdown::brutal());
-  }));
+  s.node().start(
+      dynamic_supervisor("s", {}, always(stopped_by(s.worker("any", {.asked = manners::stay}), shutdown::brutal()))));
   for (const auto* id : {"a", "b"}) s.node().start_dynamic("s", "", id);
   s.node().stop("s");
   CHECK(s.notes("asked ").empty());
 }
 
 PLANARIA_CONFORMANCE("stop-dynamic-timeout", "dynamic children that do not end within the timeout are killed") {
-  s.node().start(dynamic_supervisor("s", {}, [&s](const std::string&) {
-    return stopped_by(s.worker("any", {.asked = manners::stay}), shutdown::timeout(50ms));
-  }));
+  s.node().start(dynamic_supervisor(
+      "s", {}, always(stopped_by(s.worker("any", {.asked = manners::stay}), shutdown::timeout(50ms)))));
   for (const auto* id : {"a", "b"}) s.node().start_dynamic("s", "", id);
   s.node().stop("s");
   CHECK(s.notes("asked ").size() == 2);

@@ -91,7 +91,7 @@ PLANARIA_CONFORMANCE("rest-for-one-other-fails",
 }
 
 PLANARIA_CONFORMANCE("simple-one-for-one", "dynamic children are restarted one by one") {
-  s.node().start(dynamic_supervisor("s", {}, [&s](const std::string&) { return s.worker("any"); }));
+  s.node().start(dynamic_supervisor("s", {}, always(s.worker("any"))));
   for (const auto* id : {"a", "b", "c"}) s.node().start_dynamic("s", "", id);
   s.crash("s/b");
   CHECK(s.life("s/a") == 1);
@@ -99,7 +99,7 @@ PLANARIA_CONFORMANCE("simple-one-for-one", "dynamic children are restarted one b
 }
 
 PLANARIA_CONFORMANCE("simple-one-for-one-escalation", "a dynamic supervisor at its limit stops its children and ends") {
-  s.node().start(once(dynamic_supervisor("s", {.intensity = 1}, [&s](const std::string&) { return s.worker("any"); })));
+  s.node().start(once(dynamic_supervisor("s", {.intensity = 1}, always(s.worker("any")))));
   for (const auto* id : {"a", "b"}) s.node().start_dynamic("s", "", id);
   s.crash("s/b");
   s.tell("s/a", crash_atom::value);
@@ -109,9 +109,8 @@ PLANARIA_CONFORMANCE("simple-one-for-one-escalation", "a dynamic supervisor at i
 
 PLANARIA_CONFORMANCE("dynamic-strategies", "one_for_all and rest_for_one are refused for dynamic children") {
   for (const auto how : {strategy::one_for_all, strategy::rest_for_one}) {
-    const auto why = refused([&] {
-      s.node().start(dynamic_supervisor("s", {.strategy = how}, [&s](const std::string&) { return s.worker("x"); }));
-    });
+    const auto why =
+        refused([&] { s.node().start(dynamic_supervisor("s", {.strategy = how}, always(s.worker("x")))); });
     CHECK(why.code == errc::invalid_input);
     CHECK(why.says("dynamic children are restarted one by one"));
   }

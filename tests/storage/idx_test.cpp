@@ -1,4 +1,5 @@
 #include "expect_error.hpp"
+#include "file_content.hpp"
 #include "temporary_directory.hpp"
 
 #include <planaria/storage/formats/idx.hpp>
@@ -9,6 +10,7 @@
 #include <fstream>
 
 using namespace planaria;
+using testing::content_of;
 using testing::expect_error;
 using testing::temporary_directory;
 
@@ -28,11 +30,6 @@ void write_gzip(const std::filesystem::path& to, const std::string& content) {
   auto* file = gzopen(to.c_str(), "wb");
   gzwrite(file, content.data(), static_cast<unsigned>(content.size()));
   gzclose(file);
-}
-
-std::string content_of(const std::filesystem::path& from) {
-  std::ifstream in(from, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 const std::string small = bytes({0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 6});
